@@ -4,7 +4,7 @@
 import { packRows } from "../modules/engine/native/pack-rows.js"
 import { toBatch } from "../modules/entries/advantages.js"
 import { gigpo, grpo, Random } from "../modules/entries/index.js"
-import { batches, collectSteps, toSequences } from "../modules/entries/loop.js"
+import { collectSteps, miniBatches, toSequences } from "../modules/entries/loop.js"
 import { describeMachine, markdownTable, median, writeResult } from "./machine.mjs"
 import { completion, makeGroups, members, prompt, tasks, turns } from "./made-episodes.mjs"
 import { models, openModel, randomTokens } from "./models.mjs"
@@ -28,7 +28,7 @@ async function keepBooks(groups, estimator) {
   lap("credit")
   const all = toSequences(steps, credit)
   lap("rows")
-  for (const batch of batches([all], 256, new Random(2)))
+  for (const batch of miniBatches([all], 256, new Random(2)))
     await packRows(batch, { temperature: 1, advantages: true, oldLogProbs: true })
   lap("packing")
   return { ...times, all: Object.values(times).reduce((sum, time) => sum + time, 0) }

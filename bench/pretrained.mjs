@@ -160,7 +160,7 @@ async function ggufFiles() {
   folder ??= await mkdtemp(join(tmpdir(), "gigpo-bench-"))
   const f16 = join(folder, "f16.gguf")
   if (!existsSync(f16))
-    execFileSync(process.execPath, ["dist/cli/main.js", "export", file, "--as", "gguf", "--type", "f16", "--out", f16])
+    execFileSync(process.execPath, ["dist/cli/main.js", "export", file, "--as", "gguf", "--dtype", "f16", "--out", f16])
   return [
     ["F16", f16],
     ["Q4_1", file],

@@ -6,7 +6,7 @@ import { join } from "node:path"
 import { toBatch } from "../modules/entries/advantages.js"
 import { gigpo, Random, train } from "../modules/entries/index.js"
 import { collectSteps } from "../modules/entries/loop.js"
-import { readEpisodes, readSummaries } from "../modules/view/record/read.js"
+import { readEpisodes, readRecordedIterations } from "../modules/view/record/read.js"
 import { recordEpisodes } from "../modules/view/record/recorder.js"
 import { describeMachine, markdownTable, median, writeResult } from "./machine.mjs"
 import { completion, makeGroups, members, prompt, tasks, turns } from "./made-episodes.mjs"
@@ -62,7 +62,7 @@ const lap = async (work) => {
 const reading = await lap(async () => {
   for await (const _ of readEpisodes(alone, { from: 12 }));
 })
-const summing = await lap(() => readSummaries(alone, { from: 12 }))
+const summing = await lap(() => readRecordedIterations(alone, { from: 12 }))
 
 const table = [
   ["model", "iteration, CPU s", "recorded every second one: more, CPU s", "recording alone, CPU s", "share"],

@@ -45,7 +45,7 @@ async function measureParts(seed) {
     episodesPerUpdate: undefined,
     updatesPerEpoch: undefined,
     epochs: 1,
-    unit: "segment",
+    unit: "completion",
   }
   await paced("plan of updates", () => planUpdates(rows, options, new Random(2)))
   const named = played.map((episodes, index) => ({ task: index, index, episodes }))

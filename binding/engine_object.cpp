@@ -120,7 +120,7 @@ static TrainingLoss training_loss(const Napi::Object& object, const TrainingBatc
   loss.aggregation = aggregation_of(object);
   loss.fixed_length = fixed_length_of(object, loss.aggregation);
   loss.ratio = ratio_of(object);
-  loss.unit = choice<Unit>(object, "unit", {{"segment", Unit::segment}, {"sequence", Unit::sequence}});
+  loss.unit = choice<Unit>(object, "unit", {{"completion", Unit::segment}, {"conversation", Unit::sequence}});
   loss.skip_zero_advantage = boolean(object, "skipZeroAdvantage");
   return loss;
 }

@@ -2,7 +2,7 @@
 import { gigpo, initializeModel, NativePolicy, Random, rollout, Tokenizer } from "gigpo"
 import { toBatch } from "gigpo/advantages"
 import { sokoban } from "gigpo/environments/sokoban"
-import { accumulate, batches, collectSteps, environmentTasks, toSequences } from "gigpo/loop"
+import { accumulateGradients, collectSteps, environmentTasks, miniBatches, toSequences } from "gigpo/loop"
 import { clippedSurrogate, composeLoss } from "gigpo/losses"
 
 const [directory, environment] = ["runs/own-loop/model", sokoban({ rules: false, history: 0, thinking: "off" })]
@@ -20,8 +20,8 @@ for (let iteration = 0; iteration < 3; iteration++) {
   const { groups } = await rollout({ ...play, random: random.derive("rollout"), progress })
   const steps = collectSteps(groups.map(({ episodes }) => episodes))
   const credit = await estimator.estimate(toBatch(steps), { progress, random })
-  for (const batch of batches([toSequences(steps, credit)], 256, random.derive("batches"))) {
-    await accumulate(policy, batch, loss, { progress, random })
+  for (const batch of miniBatches([toSequences(steps, credit)], 256, random.derive("batches"))) {
+    await accumulateGradients(policy, batch, loss, { progress, random })
     await policy.optimizerStep({ learningRate: 1e-4 })
   }
   const returns = groups.flatMap(({ episodes }) => episodes.map((episode) => episode.return))

@@ -24,7 +24,7 @@ const tokenizer = await Tokenizer.open(directory)
 const agent = { policy, tokenizer, environment }
 
 for await (const { epoch, loss } of sft({ ...agent, tasks: 16, epochs: 5, completionsPerUpdate: 16 }))
-  console.log(`SFT on a solver's moves, epoch ${epoch}: loss ${loss.toFixed(3)}`)
+  console.log(`SFT on expert demonstrations, epoch ${epoch}: loss ${loss.toFixed(3)}`)
 const rollout = { maxCompletionTokens: 8, temperature: 0.6 }
 console.log(await evaluate({ ...agent, rollout })) // success: 10 to 35 %
 

@@ -1,4 +1,4 @@
-const entries = "Field|RequiredField|ScheduledField|Group|OptionalGroup|Choice|OptionalChoice"
+const entries = "OptionField|RequiredField|ScheduledField|Group|OptionalGroup|Choice|OptionalChoice"
 const property = /([ \t]*)(?:export declare const |declare const |readonly )?("(?:[^"\\]|\\.)*"|[\w$]+)\??: /y
 const entry = new RegExp(`(?:import\\("[^"]*"\\)\\.)?(${entries})<`, "y")
 

@@ -1,5 +1,5 @@
 // Writes the help of options and their defaults as comments into the declarations, so that editors show them as tooltips. The help is a text in
-// the tables that declare the options. Where the compiler has written it as a type argument (`Field<number, "Tasks (groups) per iteration.">`),
+// the tables that declare the options. Where the compiler has written it as a type argument (`OptionField<number, "Tasks (groups) per iteration.">`),
 // it is moved to the comment.
 //
 //   node scripts/document-options.mjs   # after tsc, on dist/ and modules/

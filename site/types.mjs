@@ -46,7 +46,7 @@ function withPurpose(name, text) {
 
 function withInterfaces(text) {
   return text.replaceAll(
-    /^\/\*\* ([^\n]*) \*\/\n(export type \w+(?:<[^=]*>)? = (?:OptionsOf|Resolved)<[^\n\]]*>)(?=;)/gm,
+    /^\/\*\* ([^\n]*) \*\/\n(export type \w+(?:<[^=]*>)? = (?:OptionsOf|ResolvedOf)<[^\n\]]*>)(?=;)/gm,
     "/** $1 @interface */\n$2",
   )
 }

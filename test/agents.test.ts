@@ -118,7 +118,7 @@ it.skipIf(!installed)(
       for (const name of ["anthropic", "mcp"]) {
         const own = await played(agents[name]!)
         expect(told(own), name).toEqual(told(groups))
-        expect(own.flat().filter(({ steps }) => steps.some(({ unmerged }) => unmerged))).toEqual([])
+        expect(own.flat().filter(({ steps }) => steps.some(({ newPrefix }) => newPrefix))).toEqual([])
         const rows = layOutSequences(collectSteps(own))
         expect(rows.length).toBeLessThan(steps.length)
         const scored = byRow(rows, await policy.logProbs(rows))

@@ -32,7 +32,18 @@ const random = new Random(1)
 const players = values.model ? [await modelPlayer(values.model)] : values.haste.map(hastyPlayer)
 
 const percent = (share) => (share === undefined ? "" : (100 * share).toFixed(1))
-const header = ["world", "player", "success", "steps", "compared", "across episodes", "length", "wasted", "cut", "late"]
+const header = [
+  "world",
+  "player",
+  "success",
+  "steps",
+  "compared",
+  "across episodes",
+  "length",
+  "loops",
+  "truncated",
+  "near limit",
+]
 const table = [header]
 for (const name of names) {
   const world = worlds[name]
@@ -46,8 +57,8 @@ for (const name of names) {
     const report = anchorCoverage(groups, { expertSteps, frequent: 0 })
     const episodes = groups.flatMap((group) => group.episodes)
     const success = episodes.filter(({ metrics }) => metrics.success === 1).length / episodes.length
-    const shares = [report.compared, report.comparedAcross].map(percent)
-    const ends = [report.wasted, report.cut, report.late].map(percent)
+    const shares = [report.nonzero, report.nonzeroAcross].map(percent)
+    const ends = [report.loopSteps, report.truncated, report.nearLimit].map(percent)
     const steps = (report.steps / report.episodes).toFixed(1)
     table.push([name, player.name, percent(success), steps, ...shares, report.length?.toFixed(2) ?? "", ...ends])
     console.error(table.at(-1).join("  "))
@@ -61,7 +72,7 @@ await writeResult(
 
 ${values.groups} tasks × ${groupSize} episodes; in percent, but for steps and length. ${describeMachine()}
 compared: steps with a step advantage; across episodes: those in step groups with steps of two or more episodes; length: steps relative to those of
-the expert, if possible one that knows the world; wasted: steps on loops in successful episodes; cut: truncated episodes; late: successes in the
+the expert, if possible one that knows the world; loops: steps on loops in successful episodes; truncated: episodes that the limit ended; near limit: successes in the
 last fifth of the step limit.
 
 ${markdownTable(table)}`,

@@ -11,9 +11,9 @@ const ten = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
 
 /** Metrics that show whether step credit can have an effect; see docs/learning.md. */
 const shares = {
-  compared: "step-group/compared",
-  "on loops": "episode/wasted",
-  late: "episode/late",
+  compared: "step-group/nonzero",
+  "on loops": "episode/loop-steps",
+  late: "episode/near-limit",
   "cut off": "episode/truncated",
 }
 
@@ -119,8 +119,8 @@ begins after 10 demonstrations.`,
     dynamics: {
       "steps in a step group": "step-group/size",
       "alone in theirs": "step-group/singletons",
-      compared: "step-group/compared",
-      "on loops": "episode/wasted",
+      compared: "step-group/nonzero",
+      "on loops": "episode/loop-steps",
     },
     finals: 4,
     seeds: [1, 2, 3],

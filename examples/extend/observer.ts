@@ -11,7 +11,7 @@ export function page(path: string): RunObserver {
       rows.push(`<tr><th colspan=3>from ${iteration} to ${iterations}</th></tr>`)
     },
     episodes(_iteration, _groups, { advantages }, [step]) {
-      // Advantages are in the order of the steps: failed and dropped episodes have none.
+      // Advantages are in the order of the steps: failed and excluded episodes have none.
       sample = `${step?.record.observation.text} / ${step?.record.text} (advantage ${advantages[0]})`
     },
     async report({ iteration, metrics }) {

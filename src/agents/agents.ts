@@ -1,14 +1,14 @@
 import { boolean } from "../options/field.ts"
 import type { Named } from "../options/named.ts"
 import { isClass } from "../options/own.ts"
-import type { CustomValue, Fields } from "../options/table.ts"
+import type { CustomValue, OptionFields } from "../options/table.ts"
 import type { Agent } from "./agent.ts"
 import { processAgent, processFields } from "./process-agent.ts"
 
 /** Built-in agents, by their names in configurations. */
 export const agents = {
   process: { fields: processFields, make: processAgent },
-} satisfies Readonly<Record<string, Named<Fields, Agent>>>
+} satisfies Readonly<Record<string, Named<OptionFields, Agent>>>
 
 /** Options of any agent. */
 export const aroundAgent = {

@@ -1,6 +1,6 @@
 import { nearestName } from "../options/nearest.ts"
 import { GigpoError } from "../util/errors.ts"
-import { type Algorithm, type Change, changes } from "./algorithm.ts"
+import { type Algorithm, type AlgorithmPart, changes } from "./algorithm.ts"
 import { algorithms } from "./algorithms.ts"
 
 /**
@@ -19,7 +19,7 @@ export function findAlgorithms(words: readonly string[]): readonly Algorithm[] {
  * @throws GigpoError `BAD_ARGUMENT` for a word without a match.
  */
 function meant(word: string): readonly Algorithm[] {
-  if (Object.hasOwn(changes, word)) return algorithms.filter((one) => one.changes.includes(word as Change))
+  if (Object.hasOwn(changes, word)) return algorithms.filter((one) => one.changes.includes(word as AlgorithmPart))
   const plain = word.toLowerCase()
   const named = algorithms.filter((one) => namesOf(one).includes(plain))
   if (named.length > 0) return named

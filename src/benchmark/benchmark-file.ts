@@ -63,7 +63,7 @@ export async function readBenchmarkFile(path: string): Promise<BenchmarkDefiniti
   const misfit = (key: string) =>
     new GigpoError(
       "BAD_DATA",
-      `${path}: its ${key} is not valid in a benchmark; pass a file that gigpo benchmark pin wrote.`,
+      `${path}: its ${key} is not valid in a benchmark; pass a file that gigpo benchmark create wrote.`,
     )
   const wrong = Object.entries(checks).find(([key, fits]) => !fits(file[key], file))
   if (wrong) throw misfit(wrong[0])

@@ -39,7 +39,7 @@ const optionKeys: KeysOf<OpenBenchmarkOptions> = { concurrency: true, signal: tr
 /**
  * Opens a benchmark and verifies its digests by playing its tasks, so that tasks and environment are the same everywhere.
  *
- * @param benchmark - name of a built-in benchmark ("households/unseen@1"), or path of a file from `pinBenchmark`.
+ * @param benchmark - name of a built-in benchmark ("households/unseen@1"), or path of a file from `createBenchmark`.
  * @param options - options of the environment, as in a configuration. Those of prompts, data paths and limits of the machine are used; the others
  * determine tasks and rules, which the benchmark sets (`replaced`).
  * @throws GigpoError `BAD_ARGUMENT` for an unknown benchmark, `BAD_CONFIG` for an invalid option, `BAD_DATA` for data or an environment with other

@@ -2,7 +2,7 @@ import { isScored } from "../rollout/episode.ts"
 import { mean } from "../training/mean.ts"
 import type { TaskEpisodes } from "./by-task.ts"
 import { compareSuccess, type SuccessComparison } from "./compare-success.ts"
-import { type Difference, differences } from "./differences.ts"
+import { differences, type EvaluationDifference } from "./differences.ts"
 import { type BenchmarkEvaluation, checkEvaluation } from "./evaluation-file.ts"
 import { type MeanInterval, pairedInterval, tInterval } from "./paired.ts"
 import { type Pair, pairsOf } from "./pairs.ts"
@@ -24,9 +24,9 @@ export interface Comparison {
   /** Number of tasks. */
   readonly tasks: number
   /** Other differences between the evaluations: prompts, repeats, seed, settings. */
-  readonly differing: readonly Difference[]
-  /** Numbers of failed and dropped episodes, which count as unsuccessful, of the `first` and the `second` evaluation. */
-  readonly failed: { readonly first: number; readonly second: number }
+  readonly differing: readonly EvaluationDifference[]
+  /** Numbers of failed and excluded episodes, which count as unsuccessful, of the `first` and the `second` evaluation. */
+  readonly unscored: { readonly first: number; readonly second: number }
   /** Success rates. Absent where no episode has the metric `success`. */
   readonly success?: SuccessComparison
   /** Undiscounted returns of scored episodes, over the tasks with scored episodes in both evaluations. Absent where there is no such task. */
@@ -55,13 +55,13 @@ export function compareEvaluations(a: BenchmarkEvaluation, b: BenchmarkEvaluatio
     benchmark: a.header.benchmark,
     tasks: pairs.length,
     differing: differences(a.header, b.header),
-    failed: { first: countFailed(a), second: countFailed(b) },
+    unscored: { first: countUnscored(a), second: countUnscored(b) },
     ...(haveSuccess && { success: compareSuccess(pairs) }),
     ...(scored.length > 0 && { return: compareMeans("return", scored), steps: compareMeans("steps", scored) }),
   }
 }
 
-function countFailed({ episodes }: BenchmarkEvaluation): number {
+function countUnscored({ episodes }: BenchmarkEvaluation): number {
   return episodes.filter((episode) => !isScored(episode)).length
 }
 

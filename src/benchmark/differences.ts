@@ -3,7 +3,7 @@ import { isObject } from "../options/read.ts"
 import type { EvaluationHeader } from "./evaluation-file.ts"
 
 /** Difference between two evaluations other than the model. */
-export interface Difference {
+export interface EvaluationDifference {
   /** Name: "prompt", "repeats", "seed", or a setting such as "temperature". */
   readonly name: string
   /** Value in the first evaluation; undefined where not set. */
@@ -13,7 +13,7 @@ export interface Difference {
 }
 
 /** Returns the differences between two evaluations of one benchmark, except for the model and the version of gigpo. */
-export function differences(a: EvaluationHeader, b: EvaluationHeader): Difference[] {
+export function differences(a: EvaluationHeader, b: EvaluationHeader): EvaluationDifference[] {
   const [first, second] = [comparedSettings(a), comparedSettings(b)]
   const names = new Set([...first.keys(), ...second.keys()])
   return [...names]

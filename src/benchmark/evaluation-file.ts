@@ -52,7 +52,7 @@ export interface EvaluatedEpisode {
   readonly kind?: string | undefined
   /** End of the episode. */
   readonly outcome: Outcome
-  /** Whether the metric `success` is 1. Failed and dropped episodes count as unsuccessful. */
+  /** Whether the metric `success` is 1. Failed and excluded episodes count as unsuccessful. */
   readonly success: boolean
   /** Undiscounted return. */
   readonly return: number

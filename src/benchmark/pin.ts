@@ -12,8 +12,8 @@ import { benchmarkNames } from "./find.ts"
 import { environmentOptions, pick, places, plainOptions } from "./options.ts"
 import { type OpenBenchmarkOptions, surveyTasks } from "./survey.ts"
 
-/** Options of `pinBenchmark`. */
-export interface PinBenchmarkOptions extends OpenBenchmarkOptions {
+/** Options of `createBenchmark`. */
+export interface CreateBenchmarkOptions extends OpenBenchmarkOptions {
   /** Name of the environment. */
   readonly environment: EnvironmentName
   /** Options of the environment. Default: none. */
@@ -28,7 +28,7 @@ export interface PinBenchmarkOptions extends OpenBenchmarkOptions {
   readonly overwrite?: boolean | undefined
 }
 
-const keys: KeysOf<PinBenchmarkOptions> = {
+const keys: KeysOf<CreateBenchmarkOptions> = {
   environment: true,
   options: true,
   tasks: true,
@@ -46,9 +46,12 @@ const keys: KeysOf<PinBenchmarkOptions> = {
  * @throws GigpoError `BAD_ARGUMENT` for an invalid argument, `FILE_EXISTS` for an existing file, `BAD_CONFIG` for an environment with fewer tasks or
  * options that cannot be written; errors of the environment.
  */
-export async function pinBenchmark(path: string, given: PinBenchmarkOptions): Promise<Required<BenchmarkDefinition>> {
-  checkPath("pinBenchmark: path", path)
-  checkArguments("pinBenchmark", given, keys)
+export async function createBenchmark(
+  path: string,
+  given: CreateBenchmarkOptions,
+): Promise<Required<BenchmarkDefinition>> {
+  checkPath("createBenchmark: path", path)
+  checkArguments("createBenchmark", given, keys)
   const { environment: name, options = {}, tasks: count, overwrite = false, ...how } = given
   const benchmark = how.name ?? `${basename(path).replace(/(\.benchmark)?\.json$/, "")}@1`
   if (!isBenchmarkName(benchmark))
@@ -59,8 +62,8 @@ export async function pinBenchmark(path: string, given: PinBenchmarkOptions): Pr
   if (benchmarkNames.includes(benchmark))
     throw new GigpoError("BAD_ARGUMENT", `${benchmark} is a built-in benchmark; use another name.`)
   if (!(Number.isSafeInteger(count) && count > 0))
-    throw new GigpoError("BAD_ARGUMENT", `pinBenchmark: tasks must be an integer from 1, not ${display(count)}.`)
-  if (!isObject(options)) throw new GigpoError("BAD_ARGUMENT", "pinBenchmark: options must be an object.")
+    throw new GigpoError("BAD_ARGUMENT", `createBenchmark: tasks must be an integer from 1, not ${display(count)}.`)
+  if (!isObject(options)) throw new GigpoError("BAD_ARGUMENT", "createBenchmark: options must be an object.")
   if (!path.endsWith(".json"))
     throw new GigpoError("BAD_ARGUMENT", `${path}: the name of a benchmark file must end in .json.`)
   await checkNewFile(path, overwrite)
@@ -72,7 +75,7 @@ export async function pinBenchmark(path: string, given: PinBenchmarkOptions): Pr
   if (code !== undefined)
     throw new GigpoError(
       "BAD_CONFIG",
-      `${name}: the option ${code} cannot be written to a file; leave it out to pin a benchmark.`,
+      `${name}: the option ${code} cannot be written to a file; leave it out to create a benchmark.`,
     )
   const { signal, concurrency } = how
   const { environment, tasks, plays } = await surveyTasks({ environment: name, tasks: { count } }, options, {

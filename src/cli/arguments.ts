@@ -33,7 +33,10 @@ export function configArgument(command: Command, help: string): Command {
 
 /** Option that names a preset in place of a configuration file. */
 export function presetOption(): Option {
-  return new Option("--preset <name>", `settings of a published experiment; "${commandLine("presets")}" lists them`)
+  return new Option(
+    "--preset <name>",
+    `settings of the paper, of its code or of one of our benchmarks; "${commandLine("presets")}" lists them`,
+  )
 }
 
 /**

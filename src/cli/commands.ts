@@ -14,7 +14,7 @@ interface CommandEntry {
 export const commands: Readonly<Record<string, CommandEntry>> = {
   init: {
     summary: "create a small model and a configuration to start with",
-    usage: "[options] [environment] [directory]",
+    usage: "[options] [template] [directory]",
     load: async () => (await import("./commands/init.ts")).initCommand,
   },
   sft: {
@@ -58,7 +58,7 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import("./commands/compare.ts")).compareCommand,
   },
   benchmark: {
-    summary: "list, show, pin and export benchmarks: fixed sets of held-out tasks",
+    summary: "list, show, create and export benchmarks: fixed sets of held-out tasks",
     usage: "[options] [command]",
     load: async () => (await import("./commands/benchmark.ts")).benchmarkCommand,
   },
@@ -168,7 +168,7 @@ export async function define(command: Command): Promise<boolean> {
 }
 
 /** Makes the options of a command that were renamed errors that name the new option. */
-function refuseRenamed(command: Command): void {
+export function refuseRenamed(command: Command): void {
   for (const [old, now] of Object.entries(renamed.flags[command.name()] ?? {})) {
     const option = new Option(old).hideHelp()
     command.addOption(option).on(`option:${option.name()}`, () => {

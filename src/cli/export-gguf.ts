@@ -25,7 +25,7 @@ export async function exportAsGguf(
   await checkModelFolder(model)
   const adapter = await isAdapterFolder(model)
   if (adapter && type !== undefined)
-    throw new GigpoError("BAD_ARGUMENT", `${model} is an adapter, which is written as f32; omit --type.`)
+    throw new GigpoError("BAD_ARGUMENT", `${model} is an adapter, which is written as f32; omit --dtype.`)
   const own = `${out.slice(0, -".gguf".length)}.Modelfile`
   await checkNewFile(out, overwrite)
   // A Modelfile without its GGUF file is of an export that was killed.

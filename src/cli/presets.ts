@@ -7,7 +7,7 @@ import { GigpoError } from "../util/errors.ts"
 // "# <summary>." and "# Source: <source>".
 const folder = new URL("../../examples/presets/", import.meta.url)
 
-/** Configuration of a published experiment. */
+/** Configuration of a published experiment or of one of our benchmarks. */
 export interface Preset {
   readonly name: string
   /** Path of its file. */

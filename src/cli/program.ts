@@ -28,7 +28,7 @@ export async function runProgram(program: Command): Promise<void> {
   })
 
   program.hook("preAction", (_, command) => {
-    activity.start(`${command.parent?.name()} ${command.name()}`, program.opts<{ silence: number }>().silence)
+    activity.start(`${command.parent?.name()} ${command.name()}`, program.opts<{ heartbeat: number }>().heartbeat)
   })
   addCommands(program, configureAll)
   configureAll(program)
@@ -56,13 +56,14 @@ function configureAll(command: Command): void {
  */
 function typed(program: Command): string[] {
   const words = process.argv.slice(2)
-  const isCommand = (word: string, at: number) => !word.startsWith("-") && words[at - 1] !== "--silence"
+  const isCommand = (word: string, at: number) => !word.startsWith("-") && words[at - 1] !== "--heartbeat"
   const at = words.findIndex(isCommand)
   const known = program.commands.map((one) => one.name())
   const [command, of] = words.slice(at)
   const old = command === "help" ? of : command
-  if (at >= 0 && old !== undefined && Object.hasOwn(renamed.commands, old))
-    throw new GigpoError("BAD_ARGUMENT", `The command ${old} was renamed to ${renamed.commands[old]}.`)
+  const former = [old, `${command} ${of}`].find((name) => name !== undefined && Object.hasOwn(renamed.commands, name))
+  if (at >= 0 && former !== undefined)
+    throw new GigpoError("BAD_ARGUMENT", `The command ${former} was renamed to ${renamed.commands[former]}.`)
   if (command === "help" && of !== undefined && known.includes(of)) return [...words.slice(0, at), of, "--help"]
   if (at < 0 || command === "help" || known.includes(command!)) return words
   return words.filter((word) => word !== "-h" && word !== "--help")

@@ -55,7 +55,7 @@ export const a2tgpo = defineEstimator({
   about: {
     system: "A²TGPO",
     origin: "successor",
-    changes: ["credit", "keys", "loss"],
+    changes: ["credit", "step-groups", "loss"],
     equation:
       "A = A^E + 0.3 Σ_{j≥t} γ^(j-t) z_j / √n_t; clip ranges times 1 + 0.3 (2σ(z_t) - 1); z normalized gains of the same turn",
     source: "arXiv 2605.06200, as quoted by others",

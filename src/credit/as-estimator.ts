@@ -3,7 +3,7 @@ import { thrownBy } from "../options/outcome.ts"
 import { checkPart, partProblem } from "../options/own.ts"
 import { GigpoError } from "../util/errors.ts"
 import { checkCredit, estimatorKind } from "./check-credit.ts"
-import type { Batch, Credit, Estimator, EstimatorContext, Need } from "./estimator.ts"
+import type { Batch, Credit, Estimator, EstimatorContext, EstimatorStatistic } from "./estimator.ts"
 
 /** Predicate of a message about an invalid estimator ("has no name"). undefined for a valid estimator. */
 export function estimatorProblem(value: unknown): string | undefined {
@@ -46,7 +46,7 @@ export interface EstimatorWrapper<C extends Credit = Credit> {
   /** Name of the new estimator. */
   readonly name: string
   /** Statistics that the change needs, in addition to those of the estimator. */
-  readonly needs?: readonly Need[] | undefined
+  readonly needs?: readonly EstimatorStatistic[] | undefined
   /** Returns the changed result. */
   change(credit: C, batch: Batch, context: EstimatorContext): Credit | Promise<Credit>
 }

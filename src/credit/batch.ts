@@ -1,11 +1,11 @@
-import type { Column } from "../engine/sequence.ts"
+import type { TokenColumn } from "../engine/sequence.ts"
 import { groupAnchorsInPieces } from "../kernels/group-anchors.ts"
 import { checkList } from "../options/arguments.ts"
 import { DenseIds, PairIds } from "../util/dense-ids.ts"
 import { GigpoError } from "../util/errors.ts"
 import { largestReward } from "../util/largest-reward.ts"
 import { atOnce, itemsOfPiece, mapInPieces, type Pieces } from "../util/pace.ts"
-import type { Batch, StepRecord } from "./estimator.ts"
+import type { Batch, EstimatorStep } from "./estimator.ts"
 import type { GrpoStep } from "./types.ts"
 
 /** Step as input of `toBatch`. Absent optional data is needed only by the estimators that read the corresponding column. */
@@ -21,13 +21,13 @@ export interface BatchStep extends GrpoStep {
   /** Return of the greedy episode of the task; NaN if that episode failed. */
   readonly baseline?: number | undefined
   /** Reward of each token, [tokens]. The sum is the reward of the step. Default: the whole reward at the last token. */
-  readonly tokenRewards?: Column | undefined
+  readonly tokenRewards?: TokenColumn | undefined
   /** Text of each token of the completion, [tokens]; see `Batch.tokenTexts`. */
   readonly tokenTexts?: readonly string[] | undefined
   /** Number of sampled tokens, at least 1. Default 1. */
   readonly length?: number | undefined
   /** Recorded data of the step. */
-  readonly record?: StepRecord | undefined
+  readonly record?: EstimatorStep | undefined
   /** Conversation of the episode that the step belongs to. Steps without a value share one conversation. */
   readonly conversation?: string | number | undefined
   /** Agent that took the step, with ids shared by all episodes. Steps without a value share one agent. */
@@ -191,7 +191,7 @@ export function scatter<Values extends Float64Array | Int32Array>(
   return into
 }
 
-function tokenRewardsOf({ reward, tokenRewards, length = 1 }: BatchStep): Column {
+function tokenRewardsOf({ reward, tokenRewards, length = 1 }: BatchStep): TokenColumn {
   if (tokenRewards) return tokenRewards
   const onLast = new Float64Array(length)
   onLast[length - 1] = reward

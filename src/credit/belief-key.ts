@@ -1,10 +1,10 @@
 import { isHolding, readBelief } from "../rollout/beliefs/belief.ts"
 import { groupPhase } from "../rollout/beliefs/scores.ts"
 import { groupPage, isShop } from "../rollout/beliefs/shopping.ts"
-import type { StepRecord } from "./estimator.ts"
+import type { EstimatorStep } from "./estimator.ts"
 
 /** Completion, and the observation with its admissible actions, if there are any. */
-type BeliefStep = Pick<StepRecord, "text"> & Partial<Pick<StepRecord, "observation">>
+type BeliefStep = Pick<EstimatorStep, "text"> & Partial<Pick<EstimatorStep, "observation">>
 
 /**
  * Returns a key of the belief that a completion states, for step groups (ReBel, arXiv 2605.20061). The key consists of the phase of the
@@ -20,7 +20,7 @@ export function beliefKey({ text, observation }: BeliefStep): string {
   return JSON.stringify([phase, plainName(belief.target), isHolding(belief), Object.keys(belief.states).length > 0])
 }
 
-function phaseOf({ text, actions = [] }: StepRecord["observation"]): string {
+function phaseOf({ text, actions = [] }: EstimatorStep["observation"]): string {
   return isShop(actions) ? groupPage(text) : groupPhase(actions)
 }
 

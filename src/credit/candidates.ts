@@ -1,6 +1,6 @@
 import { type Sequence, sampledWeights, stepSequence } from "../engine/sequence.ts"
 import { GigpoError } from "../util/errors.ts"
-import type { Batch, CandidateRecord } from "./estimator.ts"
+import type { Batch, EstimatorCandidate } from "./estimator.ts"
 
 // Completions that were sampled for a step and not acted on (`hooks.candidates`). They belong to the same state as the completion that was
 // acted on, and are trained on as extra sequences.
@@ -41,7 +41,7 @@ export function candidateScores(batch: Batch): CandidateScores {
  */
 export function candidateSequences(
   batch: Batch,
-  advantagesOf: (step: number, candidates: readonly CandidateRecord[]) => ArrayLike<number> | undefined,
+  advantagesOf: (step: number, candidates: readonly EstimatorCandidate[]) => ArrayLike<number> | undefined,
 ): Sequence[] {
   return recordsOf(batch).flatMap(({ candidates = [], offPolicy = false }, step) => {
     const advantages = candidates.length > 0 ? advantagesOf(step, candidates) : undefined
@@ -58,7 +58,7 @@ export function candidateSequences(
 }
 
 function rowOf(
-  { prompt, completion, logProbs, forced, attachments }: CandidateRecord,
+  { prompt, completion, logProbs, forced, attachments }: EstimatorCandidate,
   advantage: number,
   offPolicy: boolean,
 ): Sequence {

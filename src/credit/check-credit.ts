@@ -2,7 +2,7 @@ import { isFloat32Array, isFloat64Array, isInt32Array, isUint8Array } from "node
 import { checkMetrics, checkOutcome, refusalsOf } from "../options/outcome.ts"
 import type { PartKind } from "../options/own.ts"
 import { checkExtraRows, checkReplay } from "./check-extra-rows.ts"
-import type { Batch, Credit, Need } from "./estimator.ts"
+import type { Batch, Credit, EstimatorStatistic } from "./estimator.ts"
 
 const needs = {
   old: true,
@@ -13,7 +13,7 @@ const needs = {
   value: true,
   greedy: true,
   text: true,
-} satisfies Record<Need, true>
+} satisfies Record<EstimatorStatistic, true>
 
 export const estimatorKind: PartKind = {
   what: "estimator",

@@ -1,5 +1,5 @@
 import { field } from "../options/field.ts"
-import type { Resolved } from "../options/table.ts"
+import type { ResolvedOf } from "../options/table.ts"
 import { GigpoError } from "../util/errors.ts"
 
 const names = (fallback: readonly string[], help: string) =>
@@ -74,7 +74,11 @@ export function completionSpans(text: string, tags: SpanTags): CompletionSpan[] 
  *
  * @throws BAD_ARGUMENT for a tag with two purposes
  */
-export function tagsOf({ thinkTags: think, actionTags: action, toolTags: tool }: Resolved<typeof tagFields>): SpanTags {
+export function tagsOf({
+  thinkTags: think,
+  actionTags: action,
+  toolTags: tool,
+}: ResolvedOf<typeof tagFields>): SpanTags {
   const tags = { think, action, tool }
   kindsByName(tags)
   return tags

@@ -42,8 +42,8 @@ export function gigpoMetrics(diagnostics: GigpoDiagnostics): Record<string, numb
     "step-group/count": diagnostics.stepGroups,
     "step-group/size": diagnostics.meanStepGroupSize,
     "step-group/singletons": diagnostics.singletonShare,
-    "step-group/compared": diagnostics.comparedShare,
-    "step-group/compared-across": diagnostics.comparedAcrossShare,
+    "step-group/nonzero": diagnostics.nonzeroShare,
+    "step-group/nonzero-across": diagnostics.nonzeroAcrossShare,
     // Shares are undefined if all advantages are 0.
     ...(diagnostics.episodeShare + diagnostics.stepShare > 0 && { "advantage/step-share": diagnostics.stepShare }),
   }
@@ -78,7 +78,7 @@ export function summarizeCompared(
   groups: Int32Array,
   { std }: GroupStatistics,
   episodes: Int32Array,
-): Pick<GigpoDiagnostics, "comparedShare" | "comparedAcrossShare"> {
+): Pick<GigpoDiagnostics, "nonzeroShare" | "nonzeroAcrossShare"> {
   const first = new Int32Array(std.length).fill(-1)
   const meets = new Uint8Array(std.length)
   for (const [step, group] of groups.entries()) {
@@ -94,7 +94,7 @@ export function summarizeCompared(
     compared++
     across += meets[group]!
   }
-  return { comparedShare: share(compared, grouped), comparedAcrossShare: share(across, grouped) }
+  return { nonzeroShare: share(compared, grouped), nonzeroAcrossShare: share(across, grouped) }
 }
 
 /** Contribution of each level to the magnitude of the advantages. */

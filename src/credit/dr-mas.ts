@@ -27,7 +27,7 @@ export const drMas = defineEstimator({
   about: {
     system: "Dr. MAS",
     origin: "relative",
-    changes: ["credit", "keys"],
+    changes: ["credit", "step-groups"],
     equation: "A = (R - mean R) / (std R + ε) over the episodes with a step of the agent",
     source: "arXiv 2602.08847",
     status: "exact",

@@ -1,6 +1,6 @@
 import { number } from "../options/field.ts"
 import type { ScheduledValues } from "../options/schedule.ts"
-import type { OptionsOf, Resolved } from "../options/table.ts"
+import type { OptionsOf, ResolvedOf } from "../options/table.ts"
 import { denseIds } from "../util/dense-ids.ts"
 import { largestReward } from "../util/largest-reward.ts"
 import { defineEstimator } from "./define-estimator.ts"
@@ -124,7 +124,7 @@ function metMoments(
  */
 function scaled(
   outcomes: Outcomes,
-  settings: ScheduledValues<Resolved<typeof emaGrpoFields>>,
+  settings: ScheduledValues<ResolvedOf<typeof emaGrpoFields>>,
   deviationOf: (row: number) => number,
 ): Float64Array {
   const { guard, epsilon, singletonEpisode: singleton } = settings

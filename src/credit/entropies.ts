@@ -1,9 +1,9 @@
-import type { Column } from "../engine/sequence.ts"
+import type { TokenColumn } from "../engine/sequence.ts"
 import { GigpoError } from "../util/errors.ts"
 import type { Batch } from "./estimator.ts"
 
 /** Entropies of the sampled tokens in nats, [steps][tokens]. Available if `needs` requests them. */
-export function entropiesOf({ statistics }: Batch, who: string): readonly Column[] {
+export function entropiesOf({ statistics }: Batch, who: string): readonly TokenColumn[] {
   if (statistics?.entropy) return statistics.entropy
   throw new GigpoError("BAD_ARGUMENT", `${who} needs the entropy of each sampled token; give statistics.entropy.`)
 }

@@ -1,4 +1,4 @@
-import type { Column, Sequence } from "../engine/sequence.ts"
+import type { Sequence, TokenColumn } from "../engine/sequence.ts"
 import type { TokenLoss } from "../loss/token-loss.ts"
 import type { TrainingProgress } from "../options/schedule.ts"
 import type { Random } from "../util/random.ts"
@@ -7,7 +7,7 @@ import type { Stateful } from "../util/state.ts"
 // Interface of estimators: the steps of an iteration as columns in, advantages out.
 
 /** Recorded data of a step. */
-export interface StepRecord {
+export interface EstimatorStep {
   /** Observation before the action: its `text`, its `anchor` (key of the state), and the admissible `actions` where the environment lists them. */
   readonly observation: { readonly text: string; readonly anchor: string; readonly actions?: readonly string[] }
   /** Text of the completion, without special tokens. */
@@ -21,11 +21,11 @@ export interface StepRecord {
   /** Score of the completion, if several candidates were sampled (`hooks.candidates`). */
   readonly score?: number | undefined
   /** Candidates that were not acted on. */
-  readonly candidates?: readonly CandidateRecord[] | undefined
+  readonly candidates?: readonly EstimatorCandidate[] | undefined
 }
 
 /** Candidate completion that was not acted on. */
-export interface CandidateRecord {
+export interface EstimatorCandidate {
   /** Token ids of the prompt. */
   readonly prompt: Int32Array
   /** Attachments of the prompt (images). */
@@ -47,7 +47,7 @@ export interface CandidateRecord {
 }
 
 /** Statistic that an estimator needs. Statistics are computed only on request. */
-export type Need = "old" | "reference" | "teacher" | "entropy" | "squares" | "value" | "greedy" | "text"
+export type EstimatorStatistic = "old" | "reference" | "teacher" | "entropy" | "squares" | "value" | "greedy" | "text"
 
 /**
  * Steps of an iteration as columns, [steps], in the order of tasks, members and time. Steps of an episode are in order of time. Failed and
@@ -79,7 +79,7 @@ export interface Batch {
   /** Number of sampled tokens of each step; 1 for steps without a model. */
   readonly lengths: Int32Array
   /** Recorded data of the steps. Absent for steps that consist of numbers only. */
-  readonly steps?: readonly StepRecord[]
+  readonly steps?: readonly EstimatorStep[]
   /** Dense ids of conversations, if episodes have several. */
   readonly conversation?: Int32Array
   /** Dense ids of agents, if episodes have several. */
@@ -89,11 +89,13 @@ export interface Batch {
   /** Text of each token of the completion, [steps][tokens of the step]. Present for the need "text". Special tokens have an empty text. */
   readonly tokenTexts?: readonly (readonly string[])[]
   /** Statistics that `needs` requests, [steps][tokens of the step]: log-probabilities, entropies in nats, sums of squared probabilities, or critic values before each token. */
-  readonly statistics?: Readonly<Partial<Record<Exclude<Need, "greedy" | "text">, readonly Column[]>>>
+  readonly statistics?: Readonly<
+    Partial<Record<Exclude<EstimatorStatistic, "greedy" | "text">, readonly TokenColumn[]>>
+  >
   /** Return of the greedy episode of each step's task, [steps]. Present for the need "greedy". NaN if that episode failed. */
   readonly baselines?: Float64Array
   /** Rewards per token (with a KL penalty), [steps][tokens]. The sum over a step is its reward. Absent: the whole reward is at the last token. */
-  readonly tokenRewards?: readonly Column[]
+  readonly tokenRewards?: readonly TokenColumn[]
 }
 
 /** Context of an estimator. */
@@ -151,7 +153,7 @@ export interface Estimator<C extends Credit = Credit> extends Partial<Stateful> 
   /** Name, for messages. */
   readonly name: string
   /** Statistics that the estimator needs. */
-  readonly needs?: readonly Need[]
+  readonly needs?: readonly EstimatorStatistic[]
   /**
    * Dependence on groups of at least two episodes per task: "needed" if the estimator learns nothing without them, "wanted" if it learns little.
    * Absent for an estimator that does not compare episodes.

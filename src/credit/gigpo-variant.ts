@@ -1,5 +1,5 @@
 import type { ScheduledValues } from "../options/schedule.ts"
-import type { Fields, OptionsOf, Resolved } from "../options/table.ts"
+import type { OptionFields, OptionsOf, ResolvedOf } from "../options/table.ts"
 import type { Batch, Estimator, EstimatorContext, StepCredit } from "./estimator.ts"
 import { gigpo } from "./gigpo.ts"
 import { type GigpoOptions, outsideRuns, settle } from "./options.ts"
@@ -14,13 +14,13 @@ export type GigpoSetup = GigpoOptions & { readonly [name in keyof GigpoParts]?: 
  *
  * @param prepare returns the options and parts of GiGPO; errors are reported as errors of the variant
  */
-export function gigpoVariant<F extends Fields>(
+export function gigpoVariant<F extends OptionFields>(
   name: string,
   options: OptionsOf<F>,
   table: F,
   groups: Estimator["groups"],
   prepare: (
-    settings: ScheduledValues<Resolved<F>>,
+    settings: ScheduledValues<ResolvedOf<F>>,
     batch: Batch,
     context: EstimatorContext,
   ) => GigpoSetup | Promise<GigpoSetup>,

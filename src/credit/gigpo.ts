@@ -56,7 +56,7 @@ export const gigpo = defineEstimator({
   about: {
     system: "GiGPO",
     origin: "gigpo",
-    changes: ["credit", "keys"],
+    changes: ["credit", "step-groups"],
     equation: "A = (R - mean R) / F + ω (R_t - mean R_t among the task's steps from the same state) / F",
     source: "arXiv 2505.10978",
     status: "exact",
@@ -71,7 +71,7 @@ export const gigpo = defineEstimator({
       about: {
         system: "GiGPO in verl-agent",
         origin: "gigpo",
-        changes: ["credit", "keys"],
+        changes: ["credit", "step-groups"],
         equation:
           "as GiGPO, with the mean of R over steps, the penalty on the invalid step only, and the raw return of a task's only episode",
         source: "langfengQ/verl-agent",
@@ -84,7 +84,7 @@ export const gigpo = defineEstimator({
       about: {
         system: "GiGPO in ROLL",
         origin: "gigpo",
-        changes: ["credit", "keys"],
+        changes: ["credit", "step-groups"],
         equation: "as GiGPO, with mean R over steps, comparing equal states of all tasks; whitened",
         source: "alibaba/ROLL",
         status: "exact",
@@ -95,7 +95,7 @@ export const gigpo = defineEstimator({
       about: {
         system: "GiGPO in Trinity-RFT",
         origin: "gigpo",
-        changes: ["credit", "keys"],
+        changes: ["credit", "step-groups"],
         equation: "as GiGPO, with γ = 1, comparing equal states of all tasks",
         source: "modelscope/Trinity-RFT",
         status: "exact",

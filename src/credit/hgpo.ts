@@ -49,7 +49,7 @@ export const hgpo = defineEstimator({
   about: {
     system: "HGPO",
     origin: "relative",
-    changes: ["keys", "credit"],
+    changes: ["step-groups", "credit"],
     equation: "A = Σ_k w_k a_k / Σ w_k, a_k among steps with the same last k states, w_k ∝ (k + 1)^α",
     source: "arXiv 2602.22817",
     status: "exact",

@@ -49,12 +49,12 @@ export const igpo = defineEstimator({
     system: "IGPO",
     origin: "relative",
     changes: ["credit", "reward"],
-    equation: "A_t = Σ_{j≥t} γ^(j-t) (r_j - mean r of the same turn), r the gain, for the last turn the outcome",
+    equation: "A_t = Σ_{j≥t} γ^(j-t) (r_j - mean r of the same turn), r the gain, for the last turn the return",
     source: "GuoqingWang1/IGPO, its code",
     set: { "training.rolloutHooks.name": "information-gain" },
     environments: ["search", "sql"],
     status: "exact",
-    note: "The probe is the hook `information-gain`. The outcome is the environment's reward; the authors use F1.",
+    note: "The probe is the hook `information-gain`. The return is the environment's reward; the authors use F1.",
   },
   make(options: IgpoOptions = {}): Estimator<StepCredit> {
     const settingsAt = (progress: TrainingProgress) => settle("igpo", options, igpoFields, progress)

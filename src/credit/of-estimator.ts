@@ -1,7 +1,7 @@
 import { choice } from "../options/field.ts"
 import { fieldsOf, makeNamed } from "../options/named.ts"
 import { readOptions } from "../options/read.ts"
-import type { OptionsOf, Resolved } from "../options/table.ts"
+import type { OptionsOf, ResolvedOf } from "../options/table.ts"
 import { asEstimator } from "./as-estimator.ts"
 import type { Estimator } from "./estimator.ts"
 import { customEstimator, type EstimatorChoice } from "./options.ts"
@@ -27,6 +27,6 @@ export const ofFields = { estimator }
  * function can be passed directly.
  */
 export function innerEstimator(name: string, estimator: OptionsOf<typeof ofFields>["estimator"]): Estimator {
-  const resolved: Resolved<typeof ofFields>["estimator"] = readOptions(name, { estimator }, ofFields).estimator
+  const resolved: ResolvedOf<typeof ofFields>["estimator"] = readOptions(name, { estimator }, ofFields).estimator
   return "use" in resolved ? asEstimator(resolved.use) : makeNamed<Estimator>(plainEstimators, resolved)
 }

@@ -1,7 +1,7 @@
 import { field } from "../options/field.ts"
-import type { Field } from "../options/table.ts"
+import type { OptionField } from "../options/table.ts"
 import { GigpoError } from "../util/errors.ts"
-import type { Batch, EstimatorContext, StepRecord } from "./estimator.ts"
+import type { Batch, EstimatorContext, EstimatorStep } from "./estimator.ts"
 
 // Data of steps that estimators read in addition to rewards. An option is the name of a metric of the steps or, in programs, a function.
 // Metrics come from the environment or from a hook of the rollout (`score`).
@@ -10,13 +10,13 @@ import type { Batch, EstimatorContext, StepRecord } from "./estimator.ts"
 export type StepNumbers = string | ((batch: Batch, context: EstimatorContext) => Float64Array | Promise<Float64Array>)
 
 /** Grouping key of a step: name of a metric, or a function of the step. undefined for a step without a group. */
-export type StepKey = string | ((step: StepRecord, row: number, batch: Batch) => string | number | undefined)
+export type StepKey = string | ((step: EstimatorStep, row: number, batch: Batch) => string | number | undefined)
 
 export function stepNumbers<F extends StepNumbers | undefined, const Help extends string>(
   fallback: F,
   help: Help,
   otherwise?: string,
-): Field<StepNumbers | Extract<F, undefined>, Help> {
+): OptionField<StepNumbers | Extract<F, undefined>, Help> {
   return nameOrFunction<StepNumbers, F, Help>(fallback, help, "(batch, context) => numbers", otherwise)
 }
 
@@ -24,7 +24,7 @@ export function stepKey<F extends StepKey | undefined, const Help extends string
   fallback: F,
   help: Help,
   otherwise?: string,
-): Field<StepKey | Extract<F, undefined>, Help> {
+): OptionField<StepKey | Extract<F, undefined>, Help> {
   return nameOrFunction<StepKey, F, Help>(fallback, help, "(step, row, batch) => key", otherwise)
 }
 
@@ -101,7 +101,7 @@ function nameOrFunction<T, F extends T | undefined, const Help extends string>(
   help: Help,
   signature: string,
   otherwise: string | undefined,
-): Field<T | Extract<F, undefined>, Help> {
+): OptionField<T | Extract<F, undefined>, Help> {
   const problem = (value: unknown) =>
     typeof value === "function" || (typeof value === "string" && value.trim() !== "")
       ? undefined

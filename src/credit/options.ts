@@ -2,7 +2,7 @@ import { boolean, number, oneOf, orObject, required, scheduled } from "../option
 import type { fieldsOf, Named } from "../options/named.ts"
 import { readOptions } from "../options/read.ts"
 import { type ScheduledValues, scheduleValues, type TrainingProgress } from "../options/schedule.ts"
-import type { Choice, CustomValue, Fields, OptionsOf, Resolved } from "../options/table.ts"
+import type { Choice, CustomValue, OptionFields, OptionsOf, ResolvedOf } from "../options/table.ts"
 import { GigpoError } from "../util/errors.ts"
 import { largestReward } from "../util/largest-reward.ts"
 import { estimatorProblem } from "./as-estimator.ts"
@@ -98,16 +98,16 @@ export type GigpoOptions = OptionsOf<typeof gigpoFields>
 /** Options of step groups by similarity: threshold and computation. */
 export type SimilarityOptions = OptionsOf<typeof similarityFields>
 /** Divisor of the distance from the group mean. */
-export type Normalization = Resolved<typeof grpoFields>["normalization"]
+export type Normalization = ResolvedOf<typeof grpoFields>["normalization"]
 
 /** Options of both levels with defaults and schedules resolved. */
-export type SettingsNow = ScheduledValues<Resolved<typeof gigpoFields>>
+export type SettingsNow = ScheduledValues<ResolvedOf<typeof gigpoFields>>
 
 /** Options of the episode level with defaults and schedules resolved. */
-export type EpisodeSettings = ScheduledValues<Resolved<typeof grpoFields>>
+export type EpisodeSettings = ScheduledValues<ResolvedOf<typeof grpoFields>>
 
 /** Options that all comparisons of episodes share, with defaults and schedules resolved. */
-export type OutcomeSettings = ScheduledValues<Resolved<typeof outcomeFields>>
+export type OutcomeSettings = ScheduledValues<ResolvedOf<typeof outcomeFields>>
 
 /** Progress for advantages outside a run: schedules have their initial values. */
 export const outsideRuns: TrainingProgress = { iteration: 0, iterations: 1 }
@@ -118,17 +118,17 @@ export const outsideRuns: TrainingProgress = { iteration: 0, iterations: 1 }
  * @param name name of the estimator, for messages
  * @throws BAD_ARGUMENT for an unknown option or an invalid value
  */
-export function settle<F extends Fields>(
+export function settle<F extends OptionFields>(
   name: string,
   options: OptionsOf<F>,
   table: F,
   progress: TrainingProgress,
-): ScheduledValues<Resolved<F>> {
+): ScheduledValues<ResolvedOf<F>> {
   const read = readOptions(name, options, table)
   // Functions that are not schedules are left unchanged.
   const moving = Object.keys(read).filter((key) => "changes" in table[key]!)
   const numbers = Object.fromEntries(moving.map((key) => [key, read[key as keyof F]]))
-  return { ...read, ...scheduleValues(numbers, progress) } as ScheduledValues<Resolved<F>>
+  return { ...read, ...scheduleValues(numbers, progress) } as ScheduledValues<ResolvedOf<F>>
 }
 
 /** For gamma on its own. */
@@ -144,7 +144,7 @@ export const customEstimator: CustomValue<Estimator | Estimator["estimate"]> = {
 }
 
 /** Choice among named estimators, GiGPO by default, or of a custom one. */
-export type EstimatorChoice<All extends Readonly<Record<string, Named<Fields, Estimator>>>> = Choice<
+export type EstimatorChoice<All extends Readonly<Record<string, Named<OptionFields, Estimator>>>> = Choice<
   ReturnType<typeof fieldsOf<All>>,
   "gigpo",
   Readonly<Record<never, never>>,

@@ -1,6 +1,6 @@
 import { list, number, required, string } from "../options/field.ts"
 import { readOptions } from "../options/read.ts"
-import type { OptionsOf, Resolved } from "../options/table.ts"
+import type { OptionsOf, ResolvedOf } from "../options/table.ts"
 import { GigpoError } from "../util/errors.ts"
 import type { Batch } from "./estimator.ts"
 
@@ -104,7 +104,7 @@ class ActionCounts {
 }
 
 /** Variety of the steps of a batch, [steps]. The action of a step contains one line per environment. */
-export function varietyOf(batch: Batch, options: Resolved<typeof varietyFields>): Float64Array {
+export function varietyOf(batch: Batch, options: ResolvedOf<typeof varietyFields>): Float64Array {
   const { steps, episode, length } = batch
   if (steps === undefined && length > 0)
     throw new GigpoError("BAD_ARGUMENT", "dpepo compares actions; give every step its record, or its variety.")

@@ -1,4 +1,4 @@
-import type { Column } from "../engine/sequence.ts"
+import type { TokenColumn } from "../engine/sequence.ts"
 import { boolean, number, oneOf, scheduled } from "../options/field.ts"
 import type { TrainingProgress } from "../options/schedule.ts"
 import type { OptionsOf } from "../options/table.ts"
@@ -133,14 +133,18 @@ interface Traced {
   readonly returns: Float64Array
 }
 
-function overTokens(batch: Batch, columns: readonly Column[], settings: TraceSettings): Traced {
+function overTokens(batch: Batch, columns: readonly TokenColumn[], settings: TraceSettings): Traced {
   const values = joinTokens(columns)
   const episodes = spread(batch.episode, batch.lengths)
   const advantages = generalizedAdvantages(rewardsOfTokens(batch), values, settings, episodes)
   return { advantages, returns: advantages.map((advantage, token) => advantage + values[token]!) }
 }
 
-function overSteps({ rewards, episode, lengths }: Batch, columns: readonly Column[], settings: TraceSettings): Traced {
+function overSteps(
+  { rewards, episode, lengths }: Batch,
+  columns: readonly TokenColumn[],
+  settings: TraceSettings,
+): Traced {
   const values = Float64Array.from(columns, ([first]) => first!)
   const advantages = generalizedAdvantages(rewards, values, settings, episode)
   const returns = advantages.map((advantage, step) => advantage + values[step]!)

@@ -41,7 +41,7 @@ export const rae = defineEstimator({
   about: {
     system: "RAE (SPIRAL)",
     origin: "baseline",
-    changes: ["credit", "keys"],
+    changes: ["credit", "step-groups"],
     equation: "A = R - b of the agent, R from its own steps; then b = 0.95 b + 0.05 R",
     source: "arXiv 2506.24119; prime-rl",
     status: "exact",

@@ -67,7 +67,7 @@ export const rebel = defineEstimator({
   about: {
     system: "ReBel (Rewarding Beliefs)",
     origin: "successor",
-    changes: ["keys", "reward", "credit"],
+    changes: ["step-groups", "reward", "credit"],
     equation: "A = G - mean G + ω (norm(γ^(T-1-t) G) + norm(Σ γ^(k-t) b_k)) among steps with the same belief",
     source: "arXiv 2605.20061; Fateyetian/Rebel",
     set: {

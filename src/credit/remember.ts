@@ -1,11 +1,11 @@
 import { sampledWeights } from "../engine/sequence.ts"
 import { GigpoError } from "../util/errors.ts"
 import { joined } from "../util/joined.ts"
-import type { Batch, StepRecord } from "./estimator.ts"
+import type { Batch, EstimatorStep } from "./estimator.ts"
 import type { Remembered } from "./replay-memory.ts"
 
 /** Record of a step as the training stores it, with data that estimators do not read. */
-interface SampledRecord extends StepRecord {
+interface SampledRecord extends EstimatorStep {
   readonly prompt: Int32Array
   readonly completion: Int32Array
   readonly logProbs: Float32Array

@@ -1,5 +1,5 @@
 import { boolean, integer, number, string } from "../options/field.ts"
-import type { Resolved } from "../options/table.ts"
+import type { ResolvedOf } from "../options/table.ts"
 import { denseIds } from "../util/dense-ids.ts"
 import type { Batch } from "./estimator.ts"
 import { keysOf, metricOf, type StepKey, stepKey } from "./of-steps.ts"
@@ -55,7 +55,7 @@ export const kindFields = {
 export function renormalizeByKind(
   advantages: Float64Array,
   batch: Batch,
-  options: Resolved<typeof kindFields>,
+  options: ResolvedOf<typeof kindFields>,
   epsilon: number,
   who: string,
 ): Float64Array {

@@ -1,4 +1,4 @@
-import type { Column } from "../engine/sequence.ts"
+import type { TokenColumn } from "../engine/sequence.ts"
 import { number, oneOf, scheduled } from "../options/field.ts"
 import type { OptionsOf } from "../options/table.ts"
 import { GigpoError } from "../util/errors.ts"
@@ -8,7 +8,10 @@ import type { Batch, Estimator, EstimatorContext } from "./estimator.ts"
 import { outsideRuns, settle } from "./options.ts"
 
 /** Function that returns log-probabilities of a teacher conditioned on the outcome, [steps][tokens of the step]. */
-export type Hindsight = (batch: Batch, context: EstimatorContext) => readonly Column[] | Promise<readonly Column[]>
+export type Hindsight = (
+  batch: Batch,
+  context: EstimatorContext,
+) => readonly TokenColumn[] | Promise<readonly TokenColumn[]>
 
 export const teacherWeightFields = {
   alpha: scheduled(
@@ -35,7 +38,7 @@ export type TeacherWeightOptions = OptionsOf<typeof teacherWeightFields>
  *     w = clip(e^(sign(A) alpha D), low, high);  D = log p_teacher(token | feedback) - log p(token)
  *
  * All other tokens have weight 1. Existing weights of the estimator are multiplied. Only a summary of the paper is known, so the bounds and
- * the mean over a step's action are our interpretation. Reports "teacher/gap", the mean of D, and "teacher/weight", the mean weight, both
+ * the mean over a step's action are our interpretation. Reports "teacher/log-ratio", the mean of D, and "teacher/weight", the mean weight, both
  * over the tokens of actions.
  *
  * @param hindsight log-probabilities of a teacher conditioned on the outcome. Default: those of the training's `teacher`, without the outcome
@@ -81,7 +84,7 @@ export function teacherWeights(
         }
         return weighed
       })
-      const metrics = count > 0 ? { "teacher/gap": gaps / count, "teacher/weight": total / count } : {}
+      const metrics = count > 0 ? { "teacher/log-ratio": gaps / count, "teacher/weight": total / count } : {}
       return { ...credit, weights, metrics: { ...credit.metrics, ...metrics } }
     },
   })
@@ -96,7 +99,7 @@ export function hindsightWeight(
   return Math.min(Math.max(Math.exp(Math.sign(advantage) * alpha * gap), low), high)
 }
 
-function checkTaught(taught: readonly Column[], lengths: Int32Array): void {
+function checkTaught(taught: readonly TokenColumn[], lengths: Int32Array): void {
   const wrong = lengths.findIndex((length, step) => taught[step]?.length !== length)
   if (wrong >= 0)
     throw new GigpoError(

@@ -1,11 +1,11 @@
-import type { Column } from "../engine/sequence.ts"
+import type { TokenColumn } from "../engine/sequence.ts"
 import { joined } from "../util/joined.ts"
 import type { Batch } from "./estimator.ts"
 
 // Sampled tokens of a batch as one column, [tokens]: the tokens of all steps, concatenated.
 
 /** Concatenation of columns [steps][tokens of the step], [tokens]. */
-export function joinTokens(columns: readonly Column[]): Float64Array {
+export function joinTokens(columns: readonly TokenColumn[]): Float64Array {
   return joined(Float64Array, columns)
 }
 

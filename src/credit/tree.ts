@@ -44,7 +44,7 @@ export const gigpoTree = defineEstimator({
     file: "src/credit/tree.ts",
     system: "T-STAR (Reason in Chains, Learn in Trees)",
     origin: "successor",
-    changes: ["keys", "rollout"],
+    changes: ["step-groups", "rollout"],
     equation: "A = A^E + ω A^S, where A^S compares the steps at a node of the tree of episodes with common starts",
     source: "arXiv 2604.07165, abstract",
     status: "interpreted",

@@ -45,9 +45,9 @@ export interface GigpoDiagnostics extends GrpoDiagnostics {
   /** Number of step groups with at least two steps whose returns are all equal. */
   readonly constantStepGroups: number
   /** Share of steps in step groups with different values. These steps have a step advantage. */
-  readonly comparedShare: number
-  /** Share of all steps that are compared with a step of another episode. `comparedShare` minus this are loops within one episode. */
-  readonly comparedAcrossShare: number
+  readonly nonzeroShare: number
+  /** Share of all steps that are compared with a step of another episode. `nonzeroShare` minus this are loops within one episode. */
+  readonly nonzeroAcrossShare: number
   /** Share of the episode level in Σ (|A^E| + |ω A^S|). */
   readonly episodeShare: number
   /** Share of the step level in Σ (|A^E| + |ω A^S|). */

@@ -96,11 +96,11 @@ export interface Snapshots {
 }
 
 /**
- * Statistic of the distribution at every sampled token, besides the token's log-probability: "entropy" in nats;
+ * Name of a statistic of the distribution at every sampled token, besides the token's log-probability: "entropy" in nats;
  * "hellinger", the Hellinger distance from the frozen reference, √(1 - Σ √(p p_ref)); "top", log-probabilities of other
  * tokens.
  */
-export type Statistic = "entropy" | "hellinger" | "top"
+export type TokenStatisticName = "entropy" | "hellinger" | "top"
 
 /**
  * Statistics of sampled tokens as flat columns, [sampled tokens of all sequences]: sequences and their segments in
@@ -132,7 +132,7 @@ export interface LogProbsOptions {
   /** Model: "current" (default), "reference" (the frozen policy), or another model that the engine knows by name. */
   readonly model?: string | undefined
   /** Statistics to compute besides log-probabilities. Default: none. */
-  readonly needs?: readonly Statistic[] | undefined
+  readonly needs?: readonly TokenStatisticName[] | undefined
   /**
    * Tokens of the statistic "top": the number of most likely ones per position, or given ones, [sampled tokens of all
    * sequences × count].
@@ -158,8 +158,11 @@ export type Aggregation =
  */
 export type KlEstimator = "k1" | "k2" | "k3" | "abs" | "k1+" | "k3+"
 
-/** Definition of a sequence in ratios and means: a segment ("segment") or a whole training sequence ("sequence"). */
-export type SequenceUnit = "segment" | "sequence"
+/**
+ * Definition of a sequence in ratios and means of losses: the completion of one step, as in TRL ("completion"), or all completions of a
+ * conversation that is trained on as one sequence of tokens ("conversation").
+ */
+export type SequenceUnit = "completion" | "conversation"
 
 /**
  * Loss that an engine may support in its own kernel. All numbers are set: defaults belong to the options of the losses
@@ -195,7 +198,7 @@ export interface ClippedSurrogate {
   readonly aggregation: Aggregation
   /** Divisor in tokens, at least 1, for "sequence-mean-fixed-length" only. */
   readonly fixedLength?: number | undefined
-  /** Unit of a sequence. Default "segment". */
+  /** Unit of a sequence. Default "completion". */
   readonly unit?: SequenceUnit | undefined
   /**
    * Whether to skip segments with advantage 0, which have no gradient without a KL or entropy term. Skipped segments
@@ -266,7 +269,7 @@ export interface AdamWParameters {
 }
 
 /** Statistics of one optimizer step. */
-export interface OptimizerStepReport {
+export interface OptimizerStepStatistics {
   /** Norm of the gradient before clipping; NaN if the engine does not report it. */
   readonly gradientNorm: number
   /** True if the norm was not finite: the weights are unchanged and the gradients were dropped. */
@@ -274,13 +277,13 @@ export interface OptimizerStepReport {
 }
 
 /** Requirements of a run, checked by `Trainable.check`. */
-export interface RunPlan {
+export interface EngineRequirements {
   /** Built-in loss, or "linear" if the trainer evaluates the loss. */
   readonly loss: NativeLoss | "linear"
   /** Whether a linear loss has coefficients of the entropy. */
   readonly entropyCoefficients: boolean
   /** Needed statistics of the policy's distribution. */
-  readonly statistics: readonly Statistic[]
+  readonly statistics: readonly TokenStatisticName[]
   /** Other models whose log-probabilities are needed: "reference", teachers. */
   readonly models: readonly string[]
   /** Whether a critic is trained. Default false. */
@@ -327,7 +330,7 @@ export interface Trainable extends Sampler {
     options?: { readonly signal?: AbortSignal | undefined },
   ): Promise<LossReport>
   /** Takes an optimizer step with the accumulated gradients and clears them. */
-  optimizerStep(step: AdamWParameters): Promise<OptimizerStepReport>
+  optimizerStep(step: AdamWParameters): Promise<OptimizerStepStatistics>
   /** Drops accumulated gradients. */
   clearGradients(): Promise<void>
   /**
@@ -339,7 +342,7 @@ export interface Trainable extends Sampler {
    * Returns the unsupported parts of a plan, as sentences that name an alternative; empty if all are supported. Called
    * before a run changes anything.
    */
-  check(plan: RunPlan): Promise<readonly string[]>
+  check(plan: EngineRequirements): Promise<readonly string[]>
   /**
    * Reference policy: `freeze` keeps a frozen copy of the policy, for `logProbs` of "reference". Absent if unsupported.
    */
@@ -389,7 +392,7 @@ export interface Critic {
     options?: { readonly signal?: AbortSignal | undefined },
   ): Promise<LossReport>
   /** Takes an optimizer step with the accumulated gradients and clears them. */
-  optimizerStep(step: AdamWParameters): Promise<OptimizerStepReport>
+  optimizerStep(step: AdamWParameters): Promise<OptimizerStepStatistics>
   /** Drops accumulated gradients. */
   clearGradients(): Promise<void>
   /** Store of the critic. Absent if it cannot be saved. */

@@ -15,7 +15,7 @@ export interface Sequence {
 }
 
 /** One number per token: float32 in training; float64 for exact computations outside of training. */
-export type Column = Float32Array | Float64Array
+export type TokenColumn = Float32Array | Float64Array
 
 /** Tokens that were sampled together: the unit of ratios, sequence means and counts, with its own advantage. */
 export interface Segment extends SegmentAdvantages {

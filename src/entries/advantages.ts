@@ -15,13 +15,13 @@ export {
 } from "../credit/completion-spans.ts"
 export type {
   Batch,
-  CandidateRecord,
   Credit,
   Estimator,
+  EstimatorCandidate,
   EstimatorContext,
-  Need,
+  EstimatorStatistic,
+  EstimatorStep,
   StepCredit,
-  StepRecord,
 } from "../credit/estimator.ts"
 export { gigpoAdvantages } from "../credit/gigpo.ts"
 export { grpoAdvantages } from "../credit/grpo.ts"

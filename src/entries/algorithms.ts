@@ -2,5 +2,5 @@
 
 import "../check-node.mts"
 
-export type { Algorithm, AlgorithmStatus, Change, Origin } from "../algorithms/algorithm.ts"
+export type { Algorithm, AlgorithmOrigin, AlgorithmPart, AlgorithmStatus } from "../algorithms/algorithm.ts"
 export { algorithms } from "../algorithms/algorithms.ts"

@@ -3,8 +3,7 @@
 import "../check-node.mts"
 
 export { type ActGuideCurriculumOptions, actGuideCurriculum } from "../training/curriculum/act-guide.ts"
-export { type BySuccessOptions, bySuccess } from "../training/curriculum/by-success.ts"
+export { type BySuccessOptions, successCurriculum } from "../training/curriculum/by-success.ts"
 export type { Curriculum, CurriculumHooks, CurriculumSetup } from "../training/curriculum/curriculum.ts"
-export { type HorizonOptions, horizon } from "../training/curriculum/horizon.ts"
-export { joinHooks } from "../training/curriculum/join-hooks.ts"
-export { type TcodOptions, tcod } from "../training/curriculum/tcod.ts"
+export { type HorizonOptions, horizonCurriculum } from "../training/curriculum/horizon.ts"
+export { type TcodOptions, tcodCurriculum } from "../training/curriculum/tcod.ts"

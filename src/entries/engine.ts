@@ -10,6 +10,7 @@ export type {
   Completion,
   Critic,
   CrossEntropy,
+  EngineRequirements,
   FrozenWeights,
   KlEstimator,
   LinearLoss,
@@ -17,15 +18,14 @@ export type {
   LossReport,
   ModelStore,
   NativeLoss,
-  OptimizerStepReport,
-  RunPlan,
+  OptimizerStepStatistics,
   SampleRequest,
   Sampler,
   SamplerSnapshot,
   SequenceUnit,
   Snapshots,
-  Statistic,
   Teacher,
+  TokenStatisticName,
   TokenStatistics,
   TopTokens,
   Trainable,
@@ -36,13 +36,13 @@ export type { Capabilities, ProbeReport } from "../engine/remote/capabilities.ts
 export type { PendingRequest } from "../engine/remote/futures.ts"
 export type { RemoteShape } from "../engine/remote/remote-engine.ts"
 export {
-  type Column,
   type Segment,
   type SegmentAdvantages,
   type Sequence,
   sampledPositions,
   sampledTokens,
   stepSequence,
+  type TokenColumn,
 } from "../engine/sequence.ts"
 export { jsonSchema } from "../grammar/json-schema.ts"
 export type { Node as Grammar } from "../grammar/node.ts"

@@ -3,7 +3,7 @@
 import "../check-node.mts"
 
 export { type LookFirstOptions, lookFirst } from "../environment/look-first.ts"
-export { type ParallelOptions, parallel } from "../environment/parallel.ts"
+export { type ParallelOptions, parallelCopies } from "../environment/parallel.ts"
 export { type MessagePart, messageOf } from "../environment/picture.ts"
 export { type PlanFirstOptions, planFirst } from "../environment/plan-first.ts"
 export { environmentNames } from "../environment/registry.ts"

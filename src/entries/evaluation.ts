@@ -6,7 +6,7 @@ export { type Benchmark, type OpenBenchmarkOptions, openBenchmark } from "../ben
 export { type Comparison, compareEvaluations, type MeasureComparison } from "../benchmark/compare.ts"
 export type { SuccessComparison } from "../benchmark/compare-success.ts"
 export type { BenchmarkDefinition } from "../benchmark/definition.ts"
-export type { Difference } from "../benchmark/differences.ts"
+export type { EvaluationDifference } from "../benchmark/differences.ts"
 export { type EvaluateBenchmarkSetup, evaluateBenchmark } from "../benchmark/evaluate.ts"
 export {
   type BenchmarkDigests,
@@ -19,7 +19,7 @@ export {
 export { type ExportGamesOptions, exportGames } from "../benchmark/export-games.ts"
 export { benchmarkNames, describeBenchmark } from "../benchmark/find.ts"
 export { type MeanInterval, pairedInterval, tInterval } from "../benchmark/paired.ts"
-export { type PinBenchmarkOptions, pinBenchmark } from "../benchmark/pin.ts"
+export { type CreateBenchmarkOptions, createBenchmark } from "../benchmark/pin.ts"
 export { type BenchmarkReport, type KindReport, reportBenchmark } from "../benchmark/report.ts"
 export type { BenchmarkTask } from "../benchmark/tasks.ts"
 export {

@@ -14,7 +14,7 @@ export { type ReasoningRewardsOptions, reasoningRewards } from "../rollout/hooks
 export { type T2poOptions, t2po } from "../rollout/hooks/t2po.ts"
 export { type ThinkWhenUnsureOptions, thinkWhenUnsure } from "../rollout/hooks/think-when-unsure.ts"
 export type {
-  Candidates,
+  CandidateSet,
   EpisodeStart,
   Group,
   GuideContext,
@@ -26,3 +26,4 @@ export type {
   TurnContext,
   TurnDecision,
 } from "../rollout/hooks.ts"
+export { joinHooks } from "../training/curriculum/join-hooks.ts"

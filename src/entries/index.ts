@@ -33,18 +33,18 @@ export type { ModelConfig } from "../model-files/model-config.ts"
 export * as fields from "../options/field.ts"
 export { readOptions } from "../options/read.ts"
 export {
-  type Ramp,
   type RampShape,
   type Schedule,
   type Scheduled,
+  type ScheduleRamp,
   scheduleValue,
   scheduleValues,
   type TrainingProgress,
 } from "../options/schedule.ts"
-export type { Field, Fields, OptionsOf, Resolved } from "../options/table.ts"
+export type { OptionField, OptionFields, OptionsOf, ResolvedOf } from "../options/table.ts"
 export { type CheckOptions, checkEnvironment } from "../rollout/check-environment.ts"
 export type { Candidate, Episode, EpisodeStep, Outcome, ScoredCandidate } from "../rollout/episode.ts"
-export { type Rollout, type RolloutSetup, rollout, type StepIndex } from "../rollout/rollout.ts"
+export { type Rollout, type RolloutSetup, rollout, type StepLocation } from "../rollout/rollout.ts"
 export type { BestEvaluation } from "../runs/best.ts"
 export type { FailureReason } from "../runs/failure-reasons.ts"
 export type { EvaluationReport, IterationReport } from "../runs/report.ts"
@@ -61,7 +61,7 @@ export type { ChatOptions } from "../tokenizer/chat-options.ts"
 export { type RenderChatOptions, Tokenizer, type TokenizerOptions } from "../tokenizer/tokenizer.ts"
 export { type EvaluateSetup, evaluate } from "../training/evaluate.ts"
 export type { EvaluationOptions } from "../training/evaluation-options.ts"
-export type { OptimizerStepResult } from "../training/guards/step.ts"
+export type { UpdateResult } from "../training/guards/step.ts"
 export type { RunObserver, RunOutcome, RunStart } from "../training/observers.ts"
 export type {
   EstimatorOptions,
@@ -71,7 +71,7 @@ export type {
   TrainOptions,
 } from "../training/options.ts"
 export type { TrainSetup } from "../training/prepare.ts"
-export type { Progress } from "../training/progress.ts"
+export type { StageProgress } from "../training/progress.ts"
 export type { ReportStream } from "../training/reports.ts"
 export { train } from "../training/train.ts"
 export { GigpoError, type GigpoErrorCode } from "../util/errors.ts"

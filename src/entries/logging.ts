@@ -3,9 +3,9 @@
 import "../check-node.mts"
 
 export type { RecordedEpisode, RecordedGroup } from "../view/data/recorded.ts"
-export type { IterationSummary } from "../view/record/file.ts"
+export type { RecordedIteration } from "../view/record/file.ts"
 export type { RecordingOptions } from "../view/record/options.ts"
-export { type EpisodesRange, readEpisodes, readGroup, readSummaries } from "../view/record/read.ts"
+export { type EpisodesRange, readEpisodes, readGroup, readRecordedIterations } from "../view/record/read.ts"
 export { type RecordEpisodesOptions, recordEpisodes } from "../view/record/recorder.ts"
 export { episodesToJsonl } from "../view/record/to-jsonl.ts"
 export { episodesToParquet } from "../view/record/to-parquet.ts"

@@ -9,12 +9,12 @@ export type {
   AgentLoop,
   AgentLoopContext,
   EpisodeEnd,
-  RecordedStep,
   SampledAction,
   SampleOptions,
+  StepInput,
 } from "../rollout/play.ts"
 export { environmentTasks, takeTasks } from "../rollout/tasks.ts"
-export { type AccumulateOptions, accumulate } from "../training/accumulate.ts"
+export { type AccumulateOptions, accumulateGradients } from "../training/accumulate.ts"
 export { replayFailure } from "../training/guards/failure.ts"
-export { batches, byTask, layOutSequences, toSequences } from "../training/rows.ts"
-export { type CollectedStep, collectSteps } from "../training/steps.ts"
+export { groupByTask, layOutSequences, miniBatches, toSequences } from "../training/rows.ts"
+export { collectSteps, type TrainingStep } from "../training/steps.ts"

@@ -10,4 +10,4 @@ export { importanceWeights, type RolloutCorrectionOptions } from "../loss/import
 export { mismatchMetrics } from "../loss/mismatch.ts"
 export * from "../loss/shipped.ts"
 export * from "../loss/shipped-cloning.ts"
-export type { LossInput, LossNeed, LossOutput, TeacherTop, TokenLoss } from "../loss/token-loss.ts"
+export type { LossColumn, LossInput, LossOutput, TeacherTop, TokenLoss } from "../loss/token-loss.ts"

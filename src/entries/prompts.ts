@@ -3,22 +3,22 @@
 import "../check-node.mts"
 
 export { type PromptOptions, readAction, rememberTurns } from "../environment/agent.ts"
-export { type BeliefStateOptions, beliefState } from "../environment/memory/belief-state.ts"
-export { type BeliefOptions, beliefs } from "../environment/memory/beliefs.ts"
-export { type ChunkOptions, chunks } from "../environment/memory/chunks.ts"
+export { type BeliefStateOptions, beliefStateMemory } from "../environment/memory/belief-state.ts"
+export { type BeliefOptions, beliefMemory } from "../environment/memory/beliefs.ts"
+export { type ChunkOptions, chunkMemory } from "../environment/memory/chunks.ts"
 export type {
   EpisodeMemory,
   HistoryFormatter,
-  Memory,
   MemoryContext,
   MemoryPrompt,
   ModelCallOptions,
+  PromptMemory,
   RememberedEpisode,
 } from "../environment/memory/memory.ts"
-export { type MetaReasoningOptions, metaReasoning } from "../environment/memory/meta-reasoning.ts"
-export { type PlanOptions, plan } from "../environment/memory/plan.ts"
-export { type RecentOptions, recent } from "../environment/memory/recent.ts"
-export { type SkillOptions, skills } from "../environment/memory/skills.ts"
-export { type StateBlockOptions, stateBlock } from "../environment/memory/state.ts"
-export { type SummaryOptions, summary } from "../environment/memory/summary.ts"
+export { type MetaReasoningOptions, metaReasoningMemory } from "../environment/memory/meta-reasoning.ts"
+export { type PlanOptions, planMemory } from "../environment/memory/plan.ts"
+export { type RecentOptions, recentMemory } from "../environment/memory/recent.ts"
+export { type SkillOptions, skillMemory } from "../environment/memory/skills.ts"
+export { type StateBlockOptions, stateBlockMemory } from "../environment/memory/state.ts"
+export { type SummaryOptions, summaryMemory } from "../environment/memory/summary.ts"
 export { firstContained, readTagged, type TaggedCompletion } from "../environment/tags.ts"

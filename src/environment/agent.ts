@@ -1,10 +1,10 @@
 import { checkArguments, type KeysOf } from "../options/arguments.ts"
 import { boolean, callback, choice, oneOf, optionalChoice } from "../options/field.ts"
 import { fieldsOf, makeNamed } from "../options/named.ts"
-import type { OptionsOf, Resolved } from "../options/table.ts"
+import type { OptionsOf, ResolvedOf } from "../options/table.ts"
 import type { Environment, ParsedAction, PastStep } from "./environment.ts"
 import { memories } from "./memory/memories.ts"
-import { customMemory, type HistoryFormatter, type Memory } from "./memory/memory.ts"
+import { customMemory, type HistoryFormatter, type PromptMemory } from "./memory/memory.ts"
 import { formatTurns, historyField, recentTurns } from "./memory/recent.ts"
 import { strip } from "./python-text.ts"
 
@@ -65,18 +65,18 @@ export function settleMemory<
 >(
   settings: Settings,
   least = 0,
-): { readonly speech: PromptSettings<Settings>; readonly remembers: { readonly memory?: Memory } } {
+): { readonly speech: PromptSettings<Settings>; readonly remembers: { readonly memory?: PromptMemory } } {
   const { memory: chosen, ...rest } = settings
   const memory = chosen && openMemory(chosen)
   if (memory === undefined || typeof memory === "function") return { speech: { ...rest, memory }, remembers: {} }
   return { speech: { ...rest, history: least }, remembers: { memory } }
 }
 
-type ResolvedMemory = NonNullable<Resolved<ReturnType<typeof agentFields>>["memory"]>
+type ResolvedMemory = NonNullable<ResolvedOf<ReturnType<typeof agentFields>>["memory"]>
 
-function openMemory(chosen: ResolvedMemory): Memory | HistoryFormatter {
+function openMemory(chosen: ResolvedMemory): PromptMemory | HistoryFormatter {
   if ("use" in chosen) return chosen.use
-  return makeNamed<Memory>(memories, chosen)
+  return makeNamed<PromptMemory>(memories, chosen)
 }
 
 /**

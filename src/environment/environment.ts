@@ -1,6 +1,6 @@
 import type { EncodedImage } from "../images/image.ts"
 import type { Random } from "../util/random.ts"
-import type { Memory } from "./memory/memory.ts"
+import type { PromptMemory } from "./memory/memory.ts"
 
 /** Message of a chat, as chat templates take it. */
 export interface Message {
@@ -111,7 +111,7 @@ export interface Environment<Task = unknown> {
   /** Messages that the model gets at this step. */
   prompt(task: Task, history: readonly PastStep[], now: Observation): Message[]
   /** Prompt memory. Its text is inserted before the text of the last message. */
-  readonly memory?: Memory | undefined
+  readonly memory?: PromptMemory | undefined
   /** Parses a completion into an action. Must not throw. */
   parse(completion: string, now: Observation): ParsedAction
   /**

@@ -1,6 +1,6 @@
 import { integer, oneOf } from "../options/field.ts"
 import { readOptions } from "../options/read.ts"
-import type { OptionsOf, Resolved } from "../options/table.ts"
+import type { OptionsOf, ResolvedOf } from "../options/table.ts"
 import { around } from "./around.ts"
 import type {
   Environment,
@@ -13,7 +13,7 @@ import type {
 } from "./environment.ts"
 import { beside } from "./picture.ts"
 
-/** Options of `parallel`. */
+/** Options of `parallelCopies`. */
 export const parallelFields = {
   copies: integer(4, "Number of copies of the environment in each episode.", { min: 2 }),
   success: oneOf("any", ["any", "all"], "Whether any or all copies must succeed for the episode to succeed."),
@@ -34,7 +34,7 @@ export const parallelFields = {
   ),
 }
 
-/** Options of `parallel`. */
+/** Options of `parallelCopies`. */
 export type ParallelOptions = OptionsOf<typeof parallelFields>
 
 /** Observation with that of each copy; undefined for copies whose episode has ended. */
@@ -55,8 +55,8 @@ interface ParallelObservation extends Observation {
  *
  * @throws BAD_ARGUMENT for an unknown or invalid option
  */
-export function parallel<Task>(environment: Environment<Task>, options: ParallelOptions = {}): Environment<Task> {
-  const { copies: count, ...rules } = readOptions("parallel", options, parallelFields)
+export function parallelCopies<Task>(environment: Environment<Task>, options: ParallelOptions = {}): Environment<Task> {
+  const { copies: count, ...rules } = readOptions("parallelCopies", options, parallelFields)
   const numbers = Array.from({ length: count }, (_, e) => e)
   return {
     ...around(environment),
@@ -129,7 +129,7 @@ export function parallel<Task>(environment: Environment<Task>, options: Parallel
 
 function running(
   episodes: readonly EnvironmentEpisode[],
-  { success, reward: paid, maxSteps, episodeEnd }: Omit<Resolved<typeof parallelFields>, "copies">,
+  { success, reward: paid, maxSteps, episodeEnd }: Omit<ResolvedOf<typeof parallelFields>, "copies">,
   signal: AbortSignal,
 ): EnvironmentEpisode {
   const live: (Observation | undefined)[] = episodes.map(({ first }) => first)

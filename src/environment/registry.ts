@@ -1,5 +1,5 @@
 import { nearestName } from "../options/nearest.ts"
-import type { CustomValue, Fields } from "../options/table.ts"
+import type { CustomValue, OptionFields } from "../options/table.ts"
 import { GigpoError } from "../util/errors.ts"
 import { alfworldFields } from "./alfworld/options.ts"
 import { blackjack, blackjackFields } from "./cards/blackjack.ts"
@@ -56,7 +56,7 @@ export type NamedEnvironment<Name extends string> = Name extends EnvironmentName
 export const environmentNames: readonly string[] = Object.keys(environments)
 
 /** Option fields of each built-in environment, by name. */
-export const environmentFields: Readonly<Record<string, Fields>> = Object.fromEntries(
+export const environmentFields: Readonly<Record<string, OptionFields>> = Object.fromEntries(
   Object.entries(environments).map(([name, { fields }]) => [name, fields]),
 )
 

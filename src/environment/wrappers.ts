@@ -1,9 +1,9 @@
 import { choice, optionalChoice } from "../options/field.ts"
 import { fieldsOf, makeNamed, type Named } from "../options/named.ts"
-import type { CustomValue, Fields } from "../options/table.ts"
+import type { CustomValue, OptionFields } from "../options/table.ts"
 import type { Environment } from "./environment.ts"
 import { lookFirst, lookFirstFields } from "./look-first.ts"
-import { parallel, parallelFields } from "./parallel.ts"
+import { parallelCopies, parallelFields } from "./parallel.ts"
 import { planFirst, planFirstFields } from "./plan-first.ts"
 
 /** Function that builds an environment around another one. */
@@ -13,8 +13,8 @@ export type Wrapper = (environment: Environment) => Environment
 export const wrappers = {
   "plan-first": { fields: planFirstFields, make: (options) => (inner) => planFirst(inner, options) },
   "look-first": { fields: lookFirstFields, make: (options) => (inner) => lookFirst(inner, options) },
-  parallel: { fields: parallelFields, make: (options) => (inner) => parallel(inner, options) },
-} satisfies Readonly<Record<string, Named<Fields, Wrapper>>>
+  parallel: { fields: parallelFields, make: (options) => (inner) => parallelCopies(inner, options) },
+} satisfies Readonly<Record<string, Named<OptionFields, Wrapper>>>
 
 /** Custom wrapper as the value of an option. */
 export const customWrapper: CustomValue<Wrapper> = {

@@ -3,7 +3,17 @@ import { GigpoError, type GigpoErrorCode } from "../util/errors.ts"
 import { compared } from "./compared.ts"
 import { namesIn } from "./inside.ts"
 import { io, isThere } from "./io-error.ts"
-import { checkpointManifest, folderManifest, hasOwnDigest, readWritten, readyFolder, type Written } from "./manifest.ts"
+import {
+  type CheckpointName,
+  checkpointManifest,
+  checkpointsIn,
+  folderManifest,
+  hasOwnDigest,
+  parseCheckpointName,
+  readWritten,
+  readyFolder,
+  type Written,
+} from "./manifest.ts"
 import { checkModelLinks } from "./model-links.ts"
 
 // Files are compared with their manifest before they are read: a flipped bit in a weight has no other symptom.
@@ -35,7 +45,6 @@ const isOf: Readonly<Record<Part, (name: string) => boolean>> = {
 
 /** Folders that belong to their parent folder. */
 const inner: readonly string[] = ["optimizer", "critic"]
-const checkpointName = /^step-(\d+)$/
 /** Folder of named chat templates. */
 const templates = "additional_chat_templates"
 /** Files that are only copied with a tokenizer. */
@@ -118,7 +127,7 @@ async function manifestOf(folder: string): Promise<Manifested | string | undefin
     return problem ?? { prefix: "", written }
   }
   if (await isThere(join(folder, folderManifest))) return `its ${folderManifest} cannot be read`
-  if (checkpointName.test(basename(folder)) && basename(dirname(folder)) === "checkpoints")
+  if (parseCheckpointName(basename(folder)) && basename(dirname(folder)) === "checkpoints")
     return `it has no readable ${checkpointManifest}`
   if (!inner.includes(basename(folder))) return undefined
   const above = await manifestOf(dirname(folder))
@@ -141,15 +150,14 @@ async function wayOut(folder: string): Promise<string> {
 
 /** Intact checkpoint of the same run: the newest before the given one, else the newest. */
 export async function intactCheckpoint(folder: string): Promise<string | undefined> {
-  const isCheckpoint = checkpointName.test(basename(folder))
-  const parent = isCheckpoint ? dirname(folder) : join(dirname(folder), "checkpoints")
-  const own = Number(checkpointName.exec(basename(folder))?.[1] ?? Number.POSITIVE_INFINITY)
-  const names = await namesIn(dirname(parent), basename(parent)).catch(() => [])
-  const steps = names.flatMap((name) => checkpointName.exec(name)?.[1] ?? [])
-  const order = (step: number) => (step < own ? step : step - Number.MAX_SAFE_INTEGER)
-  for (const step of steps.map(Number).sort((a, b) => order(b) - order(a))) {
-    const path = join(parent, `step-${step}`)
-    if (step !== own && (await findChange(path, "everything")) === undefined) return path
+  const checkpoint = parseCheckpointName(basename(folder))
+  const parent = checkpoint ? dirname(folder) : join(dirname(folder), "checkpoints")
+  const own = checkpoint?.count ?? Number.POSITIVE_INFINITY
+  const others = await checkpointsIn(parent).catch(() => [])
+  const order = ({ count }: CheckpointName) => (count < own ? count : count - Number.MAX_SAFE_INTEGER)
+  for (const { name, count } of others.sort((a, b) => order(b) - order(a))) {
+    const path = join(parent, name)
+    if (count !== own && (await findChange(path, "everything")) === undefined) return path
   }
   return undefined
 }

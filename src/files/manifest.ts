@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto"
 import { createReadStream } from "node:fs"
 import { lstat, readdir, stat, writeFile } from "node:fs/promises"
-import { join, sep } from "node:path"
+import { basename, dirname, join, sep } from "node:path"
 import { version } from "../util/version.ts"
-import { inside, insideModel } from "./inside.ts"
+import { inside, insideModel, namesIn } from "./inside.ts"
 import { io, isMissing } from "./io-error.ts"
 import { readIfThere } from "./regular-file.ts"
 
@@ -124,4 +124,34 @@ export async function hashFile(path: string): Promise<string> {
   const hash = createHash("sha256")
   for await (const chunk of createReadStream(path, { highWaterMark: 2 ** 20 })) hash.update(chunk)
   return hash.digest("hex")
+}
+
+/** What the number of a checkpoint counts: iterations of a training, or updates of a supervised fine-tuning. */
+export type CheckpointUnit = "iteration" | "update"
+
+/** Name of a checkpoint's folder, such as "iteration-12", in parts. */
+export interface CheckpointName {
+  readonly name: string
+  readonly unit: CheckpointUnit
+  /** Number of completed iterations or updates. */
+  readonly count: number
+}
+
+const pattern = /^(iteration|update)-(\d+)$/
+
+/** Returns the name of a checkpoint's folder. */
+export function checkpointName(count: number, unit: CheckpointUnit = "iteration"): string {
+  return `${unit}-${count}`
+}
+
+/** Parses the name of a checkpoint's folder; undefined for another name. */
+export function parseCheckpointName(name: string): CheckpointName | undefined {
+  const [, unit, count] = pattern.exec(name) ?? []
+  return unit === undefined ? undefined : { name, unit: unit as CheckpointUnit, count: Number(count) }
+}
+
+/** Returns the checkpoints in a folder, intact or damaged, newest first. */
+export async function checkpointsIn(parent: string): Promise<CheckpointName[]> {
+  const names = await namesIn(dirname(parent), basename(parent))
+  return names.flatMap((name) => parseCheckpointName(name) ?? []).sort((a, b) => b.count - a.count)
 }

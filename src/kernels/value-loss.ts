@@ -1,4 +1,4 @@
-import type { Column } from "../engine/sequence.ts"
+import type { TokenColumn } from "../engine/sequence.ts"
 import { type NativeValueLoss, native } from "../native/native.ts"
 import { checkArguments, checkList, type KeysOf } from "../options/arguments.ts"
 import { GigpoError } from "../util/errors.ts"
@@ -6,13 +6,13 @@ import { GigpoError } from "../util/errors.ts"
 /** Tokens in any order. Arrays are [tokens]; Float64Arrays are used without rounding. */
 export interface ValueLossInput {
   /** Predictions of the critic. */
-  readonly values: Column
+  readonly values: TokenColumn
   /** Returns that the critic should predict. */
-  readonly returns: Column
+  readonly returns: TokenColumn
   /** Predictions before the updates; may be absent if `clip` is Infinity. */
-  readonly oldValues?: Column
+  readonly oldValues?: TokenColumn
   /** Loss mask: 1 for a token that counts, 0 otherwise. Default: all ones. */
-  readonly mask?: Column
+  readonly mask?: TokenColumn
 }
 
 /** Options of `valueLoss`. */

@@ -2,10 +2,10 @@ import { isFloat32Array, isPromise } from "node:util/types"
 import { checkMetrics, checkOutcome, refusalsOf } from "../options/outcome.ts"
 import type { PartKind } from "../options/own.ts"
 import { locate } from "./locate.ts"
-import type { LossInput, LossNeed, LossOutput } from "./token-loss.ts"
+import type { LossColumn, LossInput, LossOutput } from "./token-loss.ts"
 
 const needs = { old: true, reference: true, entropy: true, teacher: true, hellinger: true } satisfies Record<
-  LossNeed,
+  LossColumn,
   true
 >
 

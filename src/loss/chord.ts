@@ -33,7 +33,7 @@ export type ChordOptions = OptionsOf<typeof chordFields>
  *
  * Tokens of the expert are those with `Segment.offPolicy`; `expertData` of a training run adds them. Each kind of tokens has a mean of its own. A
  * batch with one kind has only its term, with its weight. Reports the metrics of `clippedSurrogate`, in which tokens of the expert count as
- * unclipped, with ratio 1, "policy/off-policy-fraction", "policy/imitation-weight" (μ) and "policy/imitation-loss" (the mean over the expert's
+ * unclipped, with ratio 1, "policy/off-policy-fraction", "policy/expert-weight" (μ) and "loss/cross-entropy" (the mean over the expert's
  * tokens).
  *
  * @throws GigpoError `BAD_ARGUMENT` for an invalid option.
@@ -60,7 +60,7 @@ export const chord = defineLoss({
       evaluate(input) {
         const mu = chordWeight(input.progress.iteration + 1, options)
         const output = withImitation(surrogate, input, { policy: 1 - mu, imitation: mu, phi: options.phi })
-        return { ...output, metrics: { ...output.metrics, "policy/imitation-weight": mu } }
+        return { ...output, metrics: { ...output.metrics, "policy/expert-weight": mu } }
       },
     }
   },

@@ -34,7 +34,7 @@ export type ClipCovOptions = OptionsOf<typeof clipCovFields>
  *     covarianceLow < (A - mean A) (log p - mean log p) < covarianceHigh
  *
  * The means are over the tokens of the batch. The loss of a dropped token is 0; the token still counts in every mean. Reports
- * "policy/dropped-fraction", "policy/clip-fraction", "policy/kl" and "policy/ratio".
+ * "policy/cov-clipped-fraction", "policy/clip-fraction", "policy/kl" and "policy/ratio".
  *
  * @throws GigpoError `BAD_ARGUMENT` for an invalid option.
  */
@@ -66,7 +66,7 @@ export const clipCov = defineLoss({
         const output = surrogate.evaluate({ ...input, weights })
         const { "policy/dual-clip-fraction": _, ...metrics } = output.metrics!
         const droppedFraction = tokens === 0 ? 0 : dropped.length / tokens
-        return { ...output, metrics: { ...metrics, "policy/dropped-fraction": droppedFraction } }
+        return { ...output, metrics: { ...metrics, "policy/cov-clipped-fraction": droppedFraction } }
       },
     }
   },

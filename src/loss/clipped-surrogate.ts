@@ -1,6 +1,6 @@
 import { readOptions } from "../options/read.ts"
 import { type ScheduledValues, scheduleValues } from "../options/schedule.ts"
-import type { OptionsOf, Resolved } from "../options/table.ts"
+import type { OptionsOf, ResolvedOf } from "../options/table.ts"
 import { defineLoss } from "./define-loss.ts"
 import { clippedSurrogateFields } from "./options.ts"
 import { clamp, maxLogRatio, ratioOf, sumOfLogRatios } from "./policy-ratio.ts"
@@ -8,7 +8,7 @@ import type { LossInput, LossOutput, TokenLoss } from "./token-loss.ts"
 
 /** Options of `clippedSurrogate`. */
 export type ClipOptions = OptionsOf<typeof clippedSurrogateFields>
-type Clip = ScheduledValues<Resolved<typeof clippedSurrogateFields>>
+type Clip = ScheduledValues<ResolvedOf<typeof clippedSurrogateFields>>
 
 /**
  * PPO's clipped surrogate, with asymmetric clip range (DAPO) and dual clip (Ye et al., AAAI 2020, eq. 5). With `importanceSamplingLevel: "sequence"`, all

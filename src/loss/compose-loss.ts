@@ -4,16 +4,16 @@ import { shares } from "../engine/shares.ts"
 import { without } from "../options/fixed.ts"
 import { readOptions } from "../options/read.ts"
 import { type ScheduledValues, scheduleValues } from "../options/schedule.ts"
-import type { OptionsOf, Resolved } from "../options/table.ts"
+import type { OptionsOf, ResolvedOf } from "../options/table.ts"
 import { GigpoError } from "../util/errors.ts"
 import { asTokenLoss, evaluateLoss } from "./as-token-loss.ts"
 import { klEstimators } from "./kl-estimators.ts"
 import { lossFields } from "./options.ts"
-import type { LossInput, LossNeed, LossOutput, TokenLoss } from "./token-loss.ts"
+import type { LossColumn, LossInput, LossOutput, TokenLoss } from "./token-loss.ts"
 
 /** Options of `composeLoss`: KL term, teacher term, entropy bonus and aggregation. Numbers may be schedules. */
 export type LossTerms = OptionsOf<typeof lossFields>
-type Terms = ScheduledValues<Resolved<typeof lossFields>>
+type Terms = ScheduledValues<ResolvedOf<typeof lossFields>>
 
 /**
  * Adds a KL term to the reference policy, a gated distance to a teacher and an entropy bonus to a policy loss:
@@ -23,7 +23,7 @@ type Terms = ScheduledValues<Resolved<typeof lossFields>>
  * The shares are the weights of the tokens in the aggregation. d = log p_teacher - log p, and its gate σ is a constant: the term of SDAR
  * (arXiv 2605.15155). The composed loss has the needs of the policy loss, and "reference", "teacher" and "entropy" unless klWeight,
  * teacherWeight and entropyWeight are constantly 0. It also reports "loss/kl", the mean KL estimate over tokens, where reference
- * log-probabilities are given, also at klWeight 0; with teacherWeight "teacher/distance" and "teacher/gate", means over tokens of d and σ.
+ * log-probabilities are given, also at klWeight 0; with teacherWeight "teacher/log-ratio" and "teacher/gate", means over tokens of d and σ.
  *
  * @throws GigpoError `BAD_ARGUMENT` for an invalid option.
  */
@@ -31,7 +31,7 @@ export function composeLoss(loss: TokenLoss, given: LossTerms = {}): TokenLoss {
   const policy = asTokenLoss(loss)
   const terms = readOptions("composeLoss", given, lossFields)
   checkFixedLength(terms)
-  const needs = new Set<LossNeed>(policy.needs)
+  const needs = new Set<LossColumn>(policy.needs)
   if (terms.klWeight !== 0) needs.add("reference")
   if (terms.teacherWeight !== 0) needs.add("teacher")
   if (terms.entropyWeight !== 0) needs.add("entropy")
@@ -102,7 +102,7 @@ function addTerms(policy: TokenLoss, terms: Terms, batch: LossInput): LossOutput
   const metrics = {
     ...output.metrics,
     ...(isMeasured && { "loss/kl": kl / tokens }),
-    ...(isTaught && { "teacher/distance": distance / tokens, "teacher/gate": gates / tokens }),
+    ...(isTaught && { "teacher/log-ratio": distance / tokens, "teacher/gate": gates / tokens }),
   }
   return { ...output, loss, gradient, metrics, ...(entropyGradient && { entropyGradient }) }
 }

@@ -1,7 +1,7 @@
 import type { KlEstimator } from "../engine/engine.ts"
 import { integer, number, oneOf } from "../options/field.ts"
 import { readOptions } from "../options/read.ts"
-import type { OptionsOf, Resolved } from "../options/table.ts"
+import type { OptionsOf, ResolvedOf } from "../options/table.ts"
 import { GigpoError } from "../util/errors.ts"
 import { defineLoss } from "./define-loss.ts"
 import { divergenceAt, forwardKl, jensenShannon } from "./divergences.ts"
@@ -85,7 +85,7 @@ export const distillation = defineLoss({
   },
 })
 
-function fromTop(input: LossInput, { divergence, mixture }: Resolved<typeof distillationFields>): LossOutput {
+function fromTop(input: LossInput, { divergence, mixture }: ResolvedOf<typeof distillationFields>): LossOutput {
   const { tokens, teacherTop, shares, weights } = input
   if (teacherTop === undefined) throw missing("teacherTop")
   const { count, teacher, policy } = teacherTop

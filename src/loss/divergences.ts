@@ -1,4 +1,4 @@
-import type { Column } from "../engine/sequence.ts"
+import type { TokenColumn } from "../engine/sequence.ts"
 
 // Divergence between the policy p and a teacher q at one position, from the probabilities of the teacher's most likely tokens. All
 // other tokens are merged into one outcome.
@@ -30,8 +30,8 @@ export function jensenShannon(beta: number): Divergence {
  */
 export function divergenceAt(
   of: Divergence,
-  policy: Column,
-  teacher: Column,
+  policy: TokenColumn,
+  teacher: TokenColumn,
   from: number,
   count: number,
   slopes: Float64Array,

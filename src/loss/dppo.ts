@@ -1,7 +1,7 @@
 import { limit, number, scheduled } from "../options/field.ts"
 import { readOptions } from "../options/read.ts"
 import { scheduleValues } from "../options/schedule.ts"
-import type { OptionsOf, Resolved } from "../options/table.ts"
+import type { OptionsOf, ResolvedOf } from "../options/table.ts"
 import { defineLoss } from "./define-loss.ts"
 import { sumTokens } from "./sum-tokens.ts"
 import type { TokenLoss } from "./token-loss.ts"
@@ -41,7 +41,7 @@ export type DppoOptions = OptionsOf<typeof dppoTvFields>
  *
  * M is 0 if an update would increase the divergence further: where A > 0, p > p_old and D > thresholdHigh, or A ≤ 0, p < p_old and
  * D > thresholdLow. D is the total variation of the two outcomes "this token" and "another token": |p - p_old|. `clipScale` scales the
- * thresholds. Reports "policy/masked-fraction" (M = 0), "policy/truncated-fraction" (weights at the bound, masked tokens excluded),
+ * thresholds. Reports "policy/masked-fraction" (M = 0), "policy/ratio-truncated-fraction" (weights at the bound, masked tokens excluded),
  * "policy/kl" and "policy/ratio".
  *
  * @throws GigpoError `BAD_ARGUMENT` for an invalid option.
@@ -94,14 +94,14 @@ export const dppoKl = defineLoss({
 
 function dppo(
   name: string,
-  options: Resolved<typeof dppoTvFields>,
+  options: ResolvedOf<typeof dppoTvFields>,
   divergence: (logProb: number, oldLogProb: number) => number,
 ): TokenLoss {
   return {
     name,
     evaluate(input) {
       const { thresholdLow, thresholdHigh, truncate } = scheduleValues(options, input.progress)
-      const counts = { "policy/masked-fraction": 0, "policy/truncated-fraction": 0 }
+      const counts = { "policy/masked-fraction": 0, "policy/ratio-truncated-fraction": 0 }
       return sumTokens(
         input,
         ({ logProb, advantage, logRatio, ratio, clipScale }) => {
@@ -111,7 +111,7 @@ function dppo(
             counts["policy/masked-fraction"]++
             return [0, 0]
           }
-          if (ratio > truncate) counts["policy/truncated-fraction"]++
+          if (ratio > truncate) counts["policy/ratio-truncated-fraction"]++
           const weight = Math.min(ratio, truncate)
           return [-weight * advantage * logProb, -weight * advantage]
         },

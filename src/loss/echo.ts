@@ -31,7 +31,7 @@ export type EchoOptions = OptionsOf<typeof echoFields>
  * A training adds the observations as off-policy sequences: the tokens between two completions of a growing conversation, and otherwise the text of
  * the next observation after a completion. The first prompt is not in the loss. Each term is divided by its own number of tokens. Reports the metrics
  * of `clippedSurrogate`, in which tokens of observations count as unclipped, with ratio 1, "policy/off-policy-fraction", the share of observations,
- * and "policy/imitation-loss", their cross-entropy.
+ * and "loss/cross-entropy", their cross-entropy.
  *
  * @throws GigpoError `BAD_ARGUMENT` for an invalid option.
  */

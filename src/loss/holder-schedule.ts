@@ -1,6 +1,6 @@
 import { integer, number } from "../options/field.ts"
 import { readOptions } from "../options/read.ts"
-import type { Ramp, RampShape } from "../options/schedule.ts"
+import type { RampShape, ScheduleRamp } from "../options/schedule.ts"
 import type { OptionsOf } from "../options/table.ts"
 import { GigpoError } from "../util/errors.ts"
 
@@ -34,7 +34,7 @@ export type HolderScheduleName = keyof typeof shapes | keyof typeof falling
  *
  * @throws GigpoError `BAD_ARGUMENT` for an unknown name, or an option that the schedule does not have.
  */
-export function holderSchedule(name: HolderScheduleName, given: HolderScheduleOptions = {}): Ramp {
+export function holderSchedule(name: HolderScheduleName, given: HolderScheduleOptions = {}): ScheduleRamp {
   const { lowest, highest, over, power } = readOptions("holderSchedule", given, holderScheduleFields)
   const known: Readonly<Record<string, RampShape>> = { ...shapes, ...falling }
   if (!Object.hasOwn(known, name))

@@ -26,7 +26,7 @@ export const holderFields = {
   ...clipFields(0.2, 0.2),
 }
 
-/** Options of `holder`. */
+/** Options of `holderPo`. */
 export type HolderOptions = OptionsOf<typeof holderFields>
 
 /**
@@ -45,7 +45,7 @@ export type HolderOptions = OptionsOf<typeof holderFields>
  *
  * @throws GigpoError `BAD_ARGUMENT` for an invalid option, and on evaluation for a weight below 0.
  */
-export const holder = defineLoss({
+export const holderPo = defineLoss({
   name: "holder",
   fields: holderFields,
   about: {
@@ -59,7 +59,7 @@ export const holder = defineLoss({
     note: "The default of p is 1; the schedules of the paper are `p: { from, to, over, shape }`. The effect of token weights is an interpretation.",
   },
   make(given: HolderOptions = {}): TokenLoss {
-    const options = readOptions("holder", given, holderFields)
+    const options = readOptions("holderPo", given, holderFields)
     return {
       name: "holder",
       evaluate(input) {

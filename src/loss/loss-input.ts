@@ -6,7 +6,7 @@ import type { TrainingProgress } from "../options/schedule.ts"
 import { GigpoError } from "../util/errors.ts"
 import type { Random } from "../util/random.ts"
 import { locate } from "./locate.ts"
-import type { LossInput, LossNeed, TeacherTop } from "./token-loss.ts"
+import type { LossColumn, LossInput, TeacherTop } from "./token-loss.ts"
 
 /** Options of `lossInput`. */
 export interface LossInputOptions {
@@ -14,10 +14,10 @@ export interface LossInputOptions {
   /** Generator, keyed by seed, iteration and optimizer batch. */
   readonly random: Random
   /** Columns that the loss needs. */
-  readonly needs?: readonly LossNeed[] | undefined
+  readonly needs?: readonly LossColumn[] | undefined
   /** Number of the teacher's most likely tokens that the loss reads. Default 0. */
   readonly teacherTop?: number | undefined
-  /** Unit that counts as a sequence. Default "segment". */
+  /** Unit that counts as a sequence. Default "completion". */
   readonly unit?: SequenceUnit | undefined
   /**
    * Whether the tokens are those of an expert, without recorded log-probabilities and advantages. Missing advantages are then 1, and the
@@ -36,12 +36,12 @@ export interface LossInputOptions {
 export function lossInput(
   rows: readonly Sequence[],
   statistics: TokenStatistics,
-  { progress, random, needs = [], teacherTop = 0, unit = "segment", imitation = false }: LossInputOptions,
+  { progress, random, needs = [], teacherTop = 0, unit = "completion", imitation = false }: LossInputOptions,
 ): LossInput {
   const table = TokenTable.of(rows)
   const { offsets: segmentOffsets, sequenceOffsets } = table
   const logProbs = checked(statistics.logProbs, table, "logProbs")
-  const offsets = unit === "sequence" ? sequenceOffsets : segmentOffsets
+  const offsets = unit === "conversation" ? sequenceOffsets : segmentOffsets
   const ids = (name: "step" | "episode" | "task") => Int32Array.from(table.segments, (segment) => segment[name] ?? -1)
   const known = needs.includes("old") ? "oldLogProbs" : (["oldLogProbs", "logProbs"] as const)
   // The KL is also reported at weight 0, if all segments have reference log-probabilities.

@@ -1,5 +1,5 @@
 import type { NativeLoss } from "../engine/engine.ts"
-import type { Column } from "../engine/sequence.ts"
+import type { TokenColumn } from "../engine/sequence.ts"
 import type { TrainingProgress } from "../options/schedule.ts"
 import type { Random } from "../util/random.ts"
 import type { Stateful } from "../util/state.ts"
@@ -7,7 +7,7 @@ import type { Stateful } from "../util/state.ts"
 // Interface of losses: columns of the sampled tokens in, derivatives with respect to their log-probabilities out.
 
 /** Column that a loss needs besides log-probabilities and advantages. */
-export type LossNeed = "old" | "reference" | "entropy" | "teacher" | "hellinger"
+export type LossColumn = "old" | "reference" | "entropy" | "teacher" | "hellinger"
 
 /**
  * Sampled tokens of one optimizer batch as flat columns, [tokens]. Segments follow each other; those of a sequence are
@@ -18,7 +18,7 @@ export interface LossInput {
   readonly tokens: number
   /**
    * Bounds of the units of sequence-level losses: unit s holds tokens offsets[s] … offsets[s + 1] - 1. A unit is a segment, or with
-   * `unit: "sequence"` all segments of a sequence. [units + 1]
+   * `unit: "conversation"` all segments of a sequence. [units + 1]
    */
   readonly offsets: Int32Array
   /** Bounds of segments, like `offsets`, [segments + 1]. */
@@ -26,23 +26,23 @@ export interface LossInput {
   /** Bounds of sequences, like `offsets`, [sequences + 1]. */
   readonly sequenceOffsets: Int32Array
   /** log p of each token under the current policy. */
-  readonly logProbs: Column
+  readonly logProbs: TokenColumn
   /** log p of each token under the old policy: at the time of sampling, or computed by the trainer before the first update. */
-  readonly oldLogProbs: Column
+  readonly oldLogProbs: TokenColumn
   /** log p of each token under the reference policy. Present if the loss needs "reference" or all segments have it. */
-  readonly referenceLogProbs?: Column
+  readonly referenceLogProbs?: TokenColumn
   /** Entropies of the current policy in nats. Present if the loss needs "entropy". */
-  readonly entropies?: Column
+  readonly entropies?: TokenColumn
   /** Hellinger distances between current policy and reference policy. Present if the loss needs "hellinger". */
-  readonly hellingers?: Column
+  readonly hellingers?: TokenColumn
   /** log p of each token under the teacher. Present if the loss needs "teacher". */
-  readonly teacherLogProbs?: Column
+  readonly teacherLogProbs?: TokenColumn
   /** Most likely tokens of the teacher. Present if `teacherTop` of the loss is above 0. */
   readonly teacherTop?: TeacherTop
   /** Advantage of each token. */
-  readonly advantages: Column
+  readonly advantages: TokenColumn
   /** Weight of each token in the policy loss. Absent if all are 1. */
-  readonly weights?: Column
+  readonly weights?: TokenColumn
   /** Share of each token in the aggregation: the loss of the batch is Σ shares · weights · token loss. */
   readonly shares: Float64Array
   /** 1 for segments that were sampled by another policy or with a hint, [segments]. Absent if there are none. */
@@ -66,9 +66,9 @@ export interface TeacherTop {
   /** Number of tokens per position. */
   readonly count: number
   /** The teacher's log-probabilities, [tokens × count]. */
-  readonly teacher: Column
+  readonly teacher: TokenColumn
   /** Log-probabilities of the same tokens under the policy, [tokens × count]. */
-  readonly policy: Column
+  readonly policy: TokenColumn
 }
 
 /** Loss of a batch, and its gradient with respect to the log-probabilities. */
@@ -93,7 +93,7 @@ export interface TokenLoss extends Partial<Stateful> {
   /** Name, for messages. */
   readonly name: string
   /** Columns that the loss needs besides log-probabilities and advantages. */
-  readonly needs?: readonly LossNeed[]
+  readonly needs?: readonly LossColumn[]
   /** Number of the teacher's most likely tokens whose log-probabilities the loss reads at each position. Default 0. */
   readonly teacherTop?: number
   /** Whether the loss also includes observations: training adds the observations as off-policy sequences. Default false. */

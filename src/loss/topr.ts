@@ -24,7 +24,7 @@ export type ToprOptions = OptionsOf<typeof toprFields>
  *
  *     -α A log p;  α = 1 if A > 0, else stop-gradient(min(r, 1));  r = p / p_old
  *
- * The paper's A is the return; any advantage can be used. Reports "policy/taper" (mean of α over tokens), "policy/kl" and "policy/ratio".
+ * The paper's A is the return; any advantage can be used. Reports "policy/gradient-weight" (mean of α over tokens), "policy/kl" and "policy/ratio".
  *
  * @throws GigpoError `BAD_ARGUMENT` for an invalid option.
  */
@@ -53,7 +53,7 @@ export const topr = defineLoss({
           return [-taper * advantage * logProb, -taper * advantage]
         })
         const mean = input.tokens === 0 ? 0 : tapers / input.tokens
-        return { ...output, metrics: { ...output.metrics, "policy/taper": mean } }
+        return { ...output, metrics: { ...output.metrics, "policy/gradient-weight": mean } }
       },
     }
   },

@@ -17,7 +17,7 @@ export interface ImitationTerms {
  *     policy · policy loss + imitation · mean of -φ log p over the off-policy tokens
  *
  * Each kind of tokens has a mean of its own: the shares of the policy's tokens are scaled so that they have the sum of all shares. A batch
- * with one kind has only its term, with its weight. Also reports "policy/off-policy-fraction" and "policy/imitation-loss", the mean.
+ * with one kind has only its term, with its weight. Also reports "policy/off-policy-fraction" and "loss/cross-entropy", the mean.
  */
 export function withImitation(
   loss: TokenLoss,
@@ -50,7 +50,7 @@ export function withImitation(
   const metrics = {
     ...output.metrics,
     "policy/off-policy-fraction": tokens === 0 ? 0 : off / tokens,
-    ...(off > 0 && { "policy/imitation-loss": imitation }),
+    ...(off > 0 && { "loss/cross-entropy": imitation }),
   }
   return { ...output, loss: output.loss + weight * imitation, gradient, metrics }
 }

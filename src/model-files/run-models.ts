@@ -1,9 +1,9 @@
 import { join } from "node:path"
-import { inside, insideModel, namesIn } from "../files/inside.ts"
+import { inside, insideModel } from "../files/inside.ts"
 import { checkLinks } from "../files/intact.ts"
 import { isThere } from "../files/io-error.ts"
 import { isHeld } from "../files/lock.ts"
-import { checkpointManifest, folderManifest, readWritten } from "../files/manifest.ts"
+import { checkpointManifest, checkpointsIn, folderManifest, readWritten } from "../files/manifest.ts"
 import { lookAt, readIfThere } from "../files/regular-file.ts"
 import { GigpoError } from "../util/errors.ts"
 
@@ -43,32 +43,26 @@ export async function newestModel(directory: string): Promise<{ readonly directo
 
 /** Returns the newest state of a run: its model, or a checkpoint of a later iteration. */
 export async function stateOfRun(run: string): Promise<RunState> {
-  const [model, step] = [await inside(run, "model"), await newestStep(run)]
-  const checkpoint = step === undefined ? undefined : await inside(run, `checkpoints/step-${step}`)
+  const [model, [newest]] = [await inside(run, "model"), await checkpointsIn(join(run, "checkpoints"))]
+  const checkpoint = newest && (await inside(run, `checkpoints/${newest.name}`))
   if (!(await isThere(model))) {
     if (checkpoint === undefined) return { about: await nothingSaved(run) }
     return { directory: checkpoint, about: `It has no model yet: its newest checkpoint is ${checkpoint}.` }
   }
   const { iteration } = (await readWritten(model)) ?? {}
   const of = typeof iteration === "number" ? ` after iteration ${iteration}` : ""
-  if (checkpoint === undefined || !(await isNewer(checkpoint, step!, model, iteration)))
+  if (checkpoint === undefined || !(await isNewer(checkpoint, newest!.count, model, iteration)))
     return { directory: model, about: `Its newest state is its model${of}, ${model}.` }
   const older = of === "" ? "older" : `that${of}`
   return { directory: checkpoint, about: `Its newest state is its checkpoint ${checkpoint}; its model is ${older}.` }
 }
 
 /** Whether a checkpoint is newer than the model: by the iteration in the model's manifest, or by file times where it has none. */
-async function isNewer(checkpoint: string, step: number, model: string, iteration: unknown): Promise<boolean> {
-  if (typeof iteration === "number") return step > iteration
+async function isNewer(checkpoint: string, count: number, model: string, iteration: unknown): Promise<boolean> {
+  if (typeof iteration === "number") return count > iteration
   const written = async (path: string) => (await lookAt(path).catch(() => undefined))?.mtimeMs
   const of = (await written(join(model, folderManifest))) ?? (await written(join(model, "config.json"))) ?? 0
   return ((await written(join(checkpoint, checkpointManifest))) ?? 0) > of
-}
-
-async function newestStep(run: string): Promise<number | undefined> {
-  const names = await namesIn(run, "checkpoints")
-  const steps = names.flatMap((name) => /^step-(\d+)$/.exec(name)?.[1] ?? [])
-  return steps.length === 0 ? undefined : Math.max(...steps.map(Number))
 }
 
 async function nothingSaved(run: string): Promise<string> {

@@ -164,7 +164,7 @@ export type NativeTrainingLoss =
       readonly aggregation: string
       /** For aggregation "sequence-mean-fixed-length". */
       readonly fixedLength?: number | undefined
-      readonly unit: "segment" | "sequence"
+      readonly unit: "completion" | "conversation"
       readonly skipZeroAdvantage: boolean
     }
 

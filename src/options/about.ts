@@ -3,7 +3,7 @@
 /** Parts of training that an algorithm can change, with their section titles in the order of docs/algorithms.md. */
 export const changes = {
   credit: "Credit: how episodes become advantages",
-  keys: "Step keys: which steps are compared",
+  "step-groups": "Step groups: which steps are compared",
   loss: "Losses: what is minimised",
   tokens: "Weights of tokens",
   rollout: "Rollout: how episodes are played",
@@ -16,14 +16,14 @@ export const changes = {
 } as const
 
 /** Part of training that an algorithm changes: a key of `changes`. */
-export type Change = keyof typeof changes
+export type AlgorithmPart = keyof typeof changes
 
 /** Statuses of implementation, with their meanings. */
 export const statuses = {
   exact:
     "as in the paper or the authors' code, which the source names; tested numerically; the note names implementation choices",
   partial: "defined by the authors and implemented in part; the note names what is missing",
-  interpreted: "an interpretation, because the definition is not public or known only from others than the authors",
+  interpreted: "an interpretation, because the definition is not public or known only from third parties",
   undefined: "not implemented: there is no public definition",
   "not implemented": "defined but not implemented, for the reason in the note",
   "not an algorithm": "a benchmark, a survey, a study or a system",
@@ -33,7 +33,7 @@ export const statuses = {
 export type AlgorithmStatus = keyof typeof statuses
 
 /** Relation to GiGPO: GiGPO itself, a work that cites or extends it, a related method, or a common baseline. */
-export type Origin = "gigpo" | "successor" | "relative" | "baseline"
+export type AlgorithmOrigin = "gigpo" | "successor" | "relative" | "baseline"
 
 /** Input that an algorithm needs next to its settings; see `bring` of src/algorithms. */
 export type Brought = "teacher" | "judge" | "pairs" | "episodes" | "module"
@@ -42,9 +42,9 @@ export type Brought = "teacher" | "judge" | "pairs" | "episodes" | "module"
 export interface About {
   /** Name of the algorithm as published. */
   readonly system: string
-  readonly origin: Origin
+  readonly origin: AlgorithmOrigin
   /** Parts of training that the algorithm changes. The first decides the section in docs/algorithms.md. */
-  readonly changes: readonly [Change, ...Change[]]
+  readonly changes: readonly [AlgorithmPart, ...AlgorithmPart[]]
   /** Definition in one line. */
   readonly equation?: string
   /** Source of the definition: a paper, or the authors' code. */

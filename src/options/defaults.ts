@@ -1,7 +1,7 @@
 import { GigpoError } from "../util/errors.ts"
 import { without } from "./fixed.ts"
 import { type Complaint, readTable, refusal } from "./read.ts"
-import type { Entry, Fields, OptionsOf, RequiredField } from "./table.ts"
+import type { Entry, OptionFields, OptionsOf, RequiredField } from "./table.ts"
 import { keysOf, unknownKey } from "./unknown-key.ts"
 
 /**
@@ -10,7 +10,7 @@ import { keysOf, unknownKey } from "./unknown-key.ts"
  * @param values - new defaults by option. An undefined value leaves the default as in `fields`.
  * @throws GigpoError `BAD_ARGUMENT` for a value that the table rejects, and for a group of options.
  */
-export function withDefaults<F extends Fields>(fields: F, values: OptionsOf<F>): F {
+export function withDefaults<F extends OptionFields>(fields: F, values: OptionsOf<F>): F {
   const given = Object.entries(values).filter(([, value]) => value !== undefined)
   const unknown = unknownKey(Object.fromEntries(given), keysOf(fields))
   if (unknown !== undefined) throw new GigpoError("BAD_ARGUMENT", `A default of an unknown option: ${unknown}.`)

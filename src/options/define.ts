@@ -1,17 +1,17 @@
 import type { About } from "./about.ts"
 import { withDefaults } from "./defaults.ts"
-import type { Fields, OptionsOf } from "./table.ts"
+import type { OptionFields, OptionsOf } from "./table.ts"
 
 // An algorithm is one value: a factory with its name, options and description as properties. Registries, YAML names and
 // docs/algorithms.md are generated from these values.
 
 /** Variants of an algorithm by name: the same factory with other defaults. */
-export type Variants<F extends Fields> = Readonly<
+export type Variants<F extends OptionFields> = Readonly<
   Record<string, { readonly defaults: OptionsOf<F>; readonly about: About }>
 >
 
 /** Factory of an algorithm, with the name in configurations, the options and the description as properties. */
-export type Defined<Name extends string, F extends Fields, Make, V> = Make & {
+export type Defined<Name extends string, F extends OptionFields, Make, V> = Make & {
   readonly name: Name
   readonly fields: F
   readonly make: Make
@@ -27,7 +27,7 @@ export type Defined<Name extends string, F extends Fields, Make, V> = Make & {
 export function defining<Value>() {
   return <
     const Name extends string,
-    F extends Fields,
+    F extends OptionFields,
     Make extends (options: never) => Value,
     const V extends Variants<F> = Readonly<Record<never, never>>,
   >(definition: {
@@ -46,10 +46,10 @@ export function defining<Value>() {
 
 interface AnyDefined {
   readonly name: string
-  readonly fields: Fields
+  readonly fields: OptionFields
   readonly make: (options: never) => unknown
   readonly about: About
-  readonly variants: Variants<Fields>
+  readonly variants: Variants<OptionFields>
 }
 
 /** Definitions that a module exports, by their names in configurations. Variants are included and keep the `name` of their definition. */

@@ -6,11 +6,11 @@ import type {
   Bounds,
   Choice,
   CustomValue,
-  Field,
-  Fields,
   Group,
   OptionalChoice,
   OptionalGroup,
+  OptionField,
+  OptionFields,
   OptionsOf,
   RequiredField,
   ScheduledField,
@@ -45,7 +45,7 @@ export function field<T, const Help extends string>(
   help: Help,
   problem: (value: unknown) => string | undefined,
   { defaultText, schema }: About = {},
-): Field<T, Help> {
+): OptionField<T, Help> {
   const wrong = fallback === undefined ? undefined : problem(fallback)
   if (wrong !== undefined)
     throw new GigpoError("BAD_ARGUMENT", `The default of the option "${help}" ${wrong}, not ${display(fallback)}.`)
@@ -65,7 +65,7 @@ export function number<F extends number | undefined, const Help extends string>(
   fallback: F,
   help: Help,
   bounds: Bounds & Words = {},
-): Field<number | Absent<F>, Help> {
+): OptionField<number | Absent<F>, Help> {
   checkBounds(help, bounds)
   return field<number | Absent<F>, Help>(fallback as Absent<F>, help, (value) => misfit(value, "number", bounds), {
     ...bounds,
@@ -78,7 +78,7 @@ export function integer<F extends number | undefined, const Help extends string>
   fallback: F,
   help: Help,
   bounds: Bounds & Words = {},
-): Field<number | Absent<F>, Help> {
+): OptionField<number | Absent<F>, Help> {
   checkBounds(help, bounds)
   const problem = (value: unknown) => misfit(value, "integer", bounds)
   const about = { ...bounds, schema: boundedSchema("integer", bounds) }
@@ -90,7 +90,7 @@ export function limit<const Help extends string>(
   fallback: number,
   help: Help,
   { above }: { readonly above: number },
-): Field<number, Help> {
+): OptionField<number, Help> {
   const problem = (value: unknown) =>
     typeof value === "number" && value > above
       ? undefined
@@ -99,7 +99,7 @@ export function limit<const Help extends string>(
 }
 
 /** Option that is true or false. */
-export function boolean<const Help extends string>(fallback: boolean, help: Help): Field<boolean, Help> {
+export function boolean<const Help extends string>(fallback: boolean, help: Help): OptionField<boolean, Help> {
   const problem = (value: unknown) => (typeof value === "boolean" ? undefined : "must be true or false")
   return field<boolean, Help>(fallback, help, problem, { schema: { type: "boolean" } })
 }
@@ -110,7 +110,7 @@ export function oneOf<const T, F extends T | undefined, const Help extends strin
   values: readonly T[],
   help: Help,
   words?: Words,
-): Field<T | Absent<F>, Help> {
+): OptionField<T | Absent<F>, Help> {
   const wanted = values.map((value) => JSON.stringify(value)).join(" or ")
   const problem = (value: unknown) => (values.includes(value as T) ? undefined : `must be ${wanted}`)
   return field<T | Absent<F>, Help>(fallback as Absent<F>, help, problem, { ...words, schema: { enum: values } })
@@ -121,7 +121,7 @@ export function string<F extends string | undefined, const Help extends string>(
   fallback: F,
   help: Help,
   words?: Words,
-): Field<string | Absent<F>, Help> {
+): OptionField<string | Absent<F>, Help> {
   const problem = (value: unknown) =>
     typeof value === "string" && value.trim() !== "" ? undefined : "must be a non-empty string"
   const schema = { type: "string", pattern: "\\S" } as const
@@ -131,9 +131,9 @@ export function string<F extends string | undefined, const Help extends string>(
 /** Option that is a list whose entries each pass the check of `of`. */
 export function list<T, const Help extends string>(
   fallback: readonly T[],
-  of: Field<T>,
+  of: OptionField<T>,
   help: Help,
-): Field<readonly T[], Help> {
+): OptionField<readonly T[], Help> {
   const problem = (value: unknown) => {
     if (!Array.isArray(value)) return "must be a list"
     const wrong = value.findIndex((one) => of.validate(one) !== undefined)
@@ -143,27 +143,27 @@ export function list<T, const Help extends string>(
 }
 
 /** Option that is a function. Available in programs only, not in configuration files. */
-export function callback<T, const Help extends string>(fallback: T, help: Help, words?: Words): Field<T, Help> {
+export function callback<T, const Help extends string>(fallback: T, help: Help, words?: Words): OptionField<T, Help> {
   const problem = (value: unknown) => (typeof value === "function" ? undefined : "must be a function")
   return { ...field<T, Help>(fallback, help, problem, words), codeOnly: true }
 }
 
 /** Option that is an AbortSignal. Available in programs only, not in configuration files. */
-export function abortSignal<const Help extends string>(help: Help): Field<AbortSignal | undefined, Help> {
+export function abortSignal<const Help extends string>(help: Help): OptionField<AbortSignal | undefined, Help> {
   const problem = (value: unknown) => (value instanceof AbortSignal ? undefined : "must be an AbortSignal")
   return { ...field<AbortSignal | undefined, Help>(undefined, help, problem), codeOnly: true }
 }
 
 /** Copy of an option that must be given. */
-export function required<T, Help extends string>(of: Field<T, Help>): RequiredField<Exclude<T, undefined>, Help> {
+export function required<T, Help extends string>(of: OptionField<T, Help>): RequiredField<Exclude<T, undefined>, Help> {
   return { ...of, default: undefined as Exclude<T, undefined>, required: true }
 }
 
 /** Copy of an option that also accepts an object with the keys of `form`. */
-export function orObject<T, Help extends string, F extends Fields>(
-  of: Field<T, Help>,
+export function orObject<T, Help extends string, F extends OptionFields>(
+  of: OptionField<T, Help>,
   form: F,
-): Field<T | OptionsOf<F>, Help> {
+): OptionField<T | OptionsOf<F>, Help> {
   const problem = (value: unknown) => {
     const wrong = of.validate(value)
     return wrong && `${wrong}, or { ${Object.keys(form).join(", ")} }`
@@ -176,7 +176,7 @@ export function orObject<T, Help extends string, F extends Fields>(
  * both ends of a ramp and to the results of a function.
  */
 export function scheduled<F extends number | undefined, Help extends string>(
-  of: Field<F, Help>,
+  of: OptionField<F, Help>,
 ): ScheduledField<Help, Absent<F>> {
   const fallback = of.default as number | Absent<F>
   const { from, to, ...rest } = rampFields
@@ -207,12 +207,12 @@ export const rampFields = {
 }
 
 /** Group of options. */
-export function group<F extends Fields, const Help extends string>(fields: F, help: Help): Group<F, Help> {
+export function group<F extends OptionFields, const Help extends string>(fields: F, help: Help): Group<F, Help> {
   return { fields, help }
 }
 
 /** Group of options that is undefined if it is left out. `defaultText` says what holds then. */
-export function optionalGroup<F extends Fields, const Help extends string>(
+export function optionalGroup<F extends OptionFields, const Help extends string>(
   fields: F,
   help: Help,
   defaultText: string,
@@ -222,11 +222,11 @@ export function optionalGroup<F extends Fields, const Help extends string>(
 
 /** Choice of a variant by `name`, or of a custom value in `use`, which `own` validates. `common` are options of all variants. */
 export function choice<
-  Variants extends Readonly<Record<string, Fields>>,
+  Variants extends Readonly<Record<string, OptionFields>>,
   Fallback extends (keyof Variants & string) | undefined,
   Own,
   const Help extends string,
-  Common extends Fields = Readonly<Record<never, never>>,
+  Common extends OptionFields = Readonly<Record<never, never>>,
 >(
   fallback: Fallback,
   variants: Variants,
@@ -242,11 +242,11 @@ export function choice<
 
 /** Copy of a choice that may be left out. `defaultText` says what holds then. */
 export function optionalChoice<
-  Variants extends Readonly<Record<string, Fields>>,
+  Variants extends Readonly<Record<string, OptionFields>>,
   Fallback extends (keyof Variants & string) | undefined,
   Own,
   Help extends string,
-  Common extends Fields,
+  Common extends OptionFields,
 >(
   of: Choice<Variants, Fallback, Common, Own, Help>,
   defaultText: string,

@@ -6,7 +6,7 @@ import { GigpoError } from "../util/errors.ts"
 import { ended } from "./display.ts"
 import { isClass } from "./own.ts"
 import { isObject } from "./read.ts"
-import type { CustomValue, Fields } from "./table.ts"
+import type { CustomValue, OptionFields } from "./table.ts"
 
 // A module of the user. Its default export is the value. Where it also exports `options`, a table made with the constructors of
 // field.ts, its default export is a function of these options. The module is trusted: it is run without a sandbox.
@@ -20,7 +20,7 @@ export interface Module {
   /** Default export. */
   readonly exported: unknown
   /** Exported table of options, if any. */
-  readonly options: Fields | undefined
+  readonly options: OptionFields | undefined
   /** Export `expert`, if any: what completes the calls of the module's agent for `gigpo sft`. */
   readonly expert: unknown
 }
@@ -103,7 +103,7 @@ async function importModule(file: string): Promise<Record<string, unknown>> {
   }
 }
 
-function isTable(value: unknown): value is Fields {
+function isTable(value: unknown): value is OptionFields {
   const isEntry = (entry: unknown) =>
     isObject(entry) &&
     typeof entry.help === "string" &&

@@ -1,5 +1,5 @@
 import { editDistance } from "../util/edit-distance.ts"
-import type { Fields } from "./table.ts"
+import type { OptionFields } from "./table.ts"
 
 /**
  * Returns the key that `path` probably is a misspelling of: the key whose last name has the smallest edit distance, with 1 added for a
@@ -35,7 +35,7 @@ export function nearestName(name: string, names: readonly string[]): string | un
  * Returns the only option whose description contains every word of a name: "stepWeight" in "Weight ω of the step advantage". undefined for
  * a name of one word.
  */
-export function describedBy(name: string, fields: Fields): string | undefined {
+export function describedBy(name: string, fields: OptionFields): string | undefined {
   if (name.length > longestName) return undefined
   const words = wordsOf(name.replaceAll(/(?=\p{Lu})/gu, " "))
   if (words.length < 2) return undefined

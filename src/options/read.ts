@@ -5,7 +5,7 @@ import { isModulePath } from "./module-path.ts"
 import { describedBy, nearestKey, nearestName } from "./nearest.ts"
 import { newName, newValue } from "./renamed.ts"
 import type { Schedule, TrainingProgress } from "./schedule.ts"
-import type { Choice, Entry, Field, Fields, Resolved } from "./table.ts"
+import type { Choice, Entry, OptionField, OptionFields, ResolvedOf } from "./table.ts"
 
 /** Mistake in options: path of the key, and a sentence that begins with the key. */
 export interface Complaint {
@@ -19,12 +19,12 @@ export interface Complaint {
  * @param name - name of the function or object that takes the options, for messages.
  * @throws GigpoError `code`, by default `BAD_ARGUMENT`.
  */
-export function readOptions<F extends Fields>(
+export function readOptions<F extends OptionFields>(
   name: string,
   given: unknown,
   table: F,
   code: GigpoErrorCode = "BAD_ARGUMENT",
-): Resolved<F> {
+): ResolvedOf<F> {
   if (given !== undefined && !isObject(given)) throw new GigpoError(code, `${name}: options must be an object.`)
   const { value, complaints } = readTable(given ?? {}, table, "code", [], name)
   if (complaints.length > 0) throw refusal(code, name, complaints, () => name)
@@ -54,13 +54,13 @@ const mostHints = 50
  * @param above - path of `given`, where it is part of a larger object.
  * @param owner - function whose options are read. Default: none
  */
-export function readTable<F extends Fields>(
+export function readTable<F extends OptionFields>(
   given: unknown,
   table: F,
   source: "code" | "file",
   above: readonly string[] = [],
   owner?: string,
-): { readonly value: Resolved<F>; readonly complaints: readonly Complaint[] } {
+): { readonly value: ResolvedOf<F>; readonly complaints: readonly Complaint[] } {
   const complaints: Complaint[] = []
   const complain = (path: readonly string[], text: string) => {
     complaints.push({ path, text: `${path.join(".") || "the file"}${text}` })
@@ -73,7 +73,7 @@ export function readTable<F extends Fields>(
   }
   // Only the options of a module are read with a path above them.
   const none = above.length === 0 ? undefined : nothingBeside(above)
-  return { value: readFields(reader, given, table, above, none) as Resolved<F>, complaints }
+  return { value: readFields(reader, given, table, above, none) as ResolvedOf<F>, complaints }
 }
 
 interface Reader {
@@ -91,7 +91,7 @@ type Values = Record<string, unknown>
 function readFields(
   reader: Reader,
   given: unknown,
-  fields: Fields,
+  fields: OptionFields,
   path: readonly string[],
   none = "there are none",
 ): Values {
@@ -104,7 +104,7 @@ function readFields(
   return found
 }
 
-function readKnown(reader: Reader, given: Values, fields: Fields, path: readonly string[]): Values {
+function readKnown(reader: Reader, given: Values, fields: OptionFields, path: readonly string[]): Values {
   const read = Object.entries(fields).map(([key, entry]) => {
     const value = Object.hasOwn(given, key) ? given[key] : undefined
     return [key, readEntry(reader, value, entry, [...path, key])] as const
@@ -112,7 +112,7 @@ function readKnown(reader: Reader, given: Values, fields: Fields, path: readonly
   return Object.fromEntries(read.filter(([, value]) => value !== undefined))
 }
 
-function unknownKeys(given: Values, fields: Fields): string[] {
+function unknownKeys(given: Values, fields: OptionFields): string[] {
   return Object.keys(given).filter((key) => !Object.hasOwn(fields, key))
 }
 
@@ -123,7 +123,7 @@ function readEntry(reader: Reader, value: unknown, entry: Entry, path: readonly 
   return readFields(reader, value === undefined ? {} : value, entry.fields, path)
 }
 
-function readField(reader: Reader, value: unknown, field: Field<unknown>, path: readonly string[]): unknown {
+function readField(reader: Reader, value: unknown, field: OptionField<unknown>, path: readonly string[]): unknown {
   if (value === undefined) {
     if ("required" in field) reader.complain(path, ` is missing. ${field.help}`.trimEnd())
     return field.default
@@ -141,7 +141,7 @@ function readField(reader: Reader, value: unknown, field: Field<unknown>, path: 
 type ScheduleFunction = Extract<Schedule, (progress: TrainingProgress) => number>
 
 /** Schedule whose results are checked as they are returned. */
-function checkedSchedule(schedule: ScheduleFunction, field: Field<unknown>, path: readonly string[]): Schedule {
+function checkedSchedule(schedule: ScheduleFunction, field: OptionField<unknown>, path: readonly string[]): Schedule {
   return (progress) => {
     const value: unknown = schedule(progress)
     const wrong = field.validate(value)
@@ -213,7 +213,7 @@ function readNamed(reader: Reader, given: Values, choice: Choice, path: readonly
 }
 
 /** Choices among options that are kept as given. In a file a choice may be a string, which is expanded. */
-function choicesIn(given: Values, fields: Fields, source: Reader["source"]): Values {
+function choicesIn(given: Values, fields: OptionFields, source: Reader["source"]): Values {
   const chosen = Object.entries(given).filter(([key]) => "variants" in (fields[key] ?? {}))
   return Object.fromEntries(chosen.map(([key, value]) => [key, source === "file" ? spelledOut(value) : value]))
 }
@@ -248,7 +248,7 @@ function namedAsGroup(path: readonly string[], name: string, given: unknown): st
 function refuseUnknown(
   reader: Reader,
   path: readonly string[],
-  fields: Fields,
+  fields: OptionFields,
   { names = [], none }: { readonly names?: readonly string[]; readonly none?: string },
 ): void {
   const siblings = [...names, ...Object.keys(fields)]
@@ -259,7 +259,7 @@ function refuseUnknown(
   reader.complain(path, renamed ? ` was renamed to ${renamed.join(".")}.` : ` is not an option; ${hint}`)
 }
 
-function described(path: readonly string[], fields: Fields): readonly string[] | undefined {
+function described(path: readonly string[], fields: OptionFields): readonly string[] | undefined {
   const option = describedBy(path.at(-1)!, fields)
   return option === undefined ? undefined : [...path.slice(0, -1), option]
 }

@@ -7,10 +7,10 @@ export interface TrainingProgress {
 }
 
 /** Value of an option as a function of training progress: a ramp, or, in programs, any function. */
-export type Schedule = ((progress: TrainingProgress) => number) | Ramp
+export type Schedule = ((progress: TrainingProgress) => number) | ScheduleRamp
 
 /** Change of a number from one value to another over iterations. */
-export interface Ramp {
+export interface ScheduleRamp {
   /** First value. */
   readonly from: number
   /** Last value. */

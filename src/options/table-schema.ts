@@ -1,4 +1,4 @@
-import type { Choice, Entry, Field, Fields } from "./table.ts"
+import type { Choice, Entry, OptionField, OptionFields } from "./table.ts"
 
 /** JSON Schema of draft 2020-12. */
 export type JsonSchema = Readonly<Record<string, unknown>>
@@ -12,7 +12,7 @@ export const modulePattern = "^\\.{0,2}/|\\.[cm]?[jt]s$"
  *
  * @returns schema of the object, with `$defs` for options that occur in more than one place
  */
-export function tableSchema(fields: Fields): JsonSchema {
+export function tableSchema(fields: OptionFields): JsonSchema {
   const uses = new Map<Entry, number>()
   count(fields, uses)
   const page: Page = { uses, names: new Map(), definitions: {} }
@@ -27,7 +27,7 @@ interface Page {
   readonly definitions: Record<string, JsonSchema>
 }
 
-function count(fields: Fields, uses: Map<Entry, number>): void {
+function count(fields: OptionFields, uses: Map<Entry, number>): void {
   for (const entry of Object.values(fields)) {
     uses.set(entry, (uses.get(entry) ?? 0) + 1)
     if (uses.get(entry)! > 1) continue
@@ -38,16 +38,16 @@ function count(fields: Fields, uses: Map<Entry, number>): void {
   }
 }
 
-function objectSchema(page: Page, fields: Fields): JsonSchema {
+function objectSchema(page: Page, fields: OptionFields): JsonSchema {
   return { type: "object", properties: properties(page, fields), ...requiredOf(fields), additionalProperties: false }
 }
 
-function properties(page: Page, fields: Fields): JsonSchema {
+function properties(page: Page, fields: OptionFields): JsonSchema {
   const shown = Object.entries(fields).filter(([, entry]) => !("codeOnly" in entry))
   return Object.fromEntries(shown.map(([key, entry]) => [key, reference(page, key, entry)]))
 }
 
-function requiredOf(fields: Fields, ...more: readonly string[]): JsonSchema {
+function requiredOf(fields: OptionFields, ...more: readonly string[]): JsonSchema {
   const needed = Object.entries(fields).filter(([, entry]) => isRequired(entry))
   const required = [...more, ...needed.map(([key]) => key)]
   return required.length > 0 ? { required } : {}
@@ -73,7 +73,7 @@ function reference(page: Page, key: string, entry: Entry): JsonSchema {
 }
 
 function entrySchema(page: Page, entry: Entry): JsonSchema {
-  const { defaultText, default: fallback } = entry as Partial<Field<unknown>>
+  const { defaultText, default: fallback } = entry as Partial<OptionField<unknown>>
   const description = defaultText === undefined ? entry.help : `${entry.help} Default: ${defaultText}.`.trimStart()
   if ("variants" in entry) return { description, ...choiceSchema(page, entry) }
   if ("fields" in entry) return { description, ...objectSchema(page, entry.fields) }

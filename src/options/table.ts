@@ -1,10 +1,10 @@
 import type { Scheduled } from "./schedule.ts"
 
 // Tables of options. A table holds the default, check and help of each option. Options, their types, the keys of configuration
-// files and their documentation are derived from the tables (`readOptions`, `OptionsOf`, `Resolved`).
+// files and their documentation are derived from the tables (`readOptions`, `OptionsOf`, `ResolvedOf`).
 
 /** Option of a table. */
-export interface Field<T, Help extends string = string> {
+export interface OptionField<T, Help extends string = string> {
   /** Default value; undefined if the option has none. */
   readonly default: T
   /** Description with units and without the default, which is added from `default`. */
@@ -14,7 +14,7 @@ export interface Field<T, Help extends string = string> {
   /** Text for the default of an option without a default value: "every core". */
   readonly defaultText?: string | undefined
   /** Keys of a value that is an object. */
-  readonly objectForm?: Fields
+  readonly objectForm?: OptionFields
   /** Whether the option is available in programs only. */
   readonly codeOnly?: true
   /** Whether only gigpo sets the option, so that messages do not suggest it. */
@@ -36,33 +36,34 @@ export interface ValueSchema {
 }
 
 /** Option that must be given. */
-export interface RequiredField<T, Help extends string = string> extends Field<T, Help> {
+export interface RequiredField<T, Help extends string = string> extends OptionField<T, Help> {
   readonly required: true
 }
 
 /** Number option that accepts a schedule. `Absent` is undefined if the option has no default. */
 export interface ScheduledField<Help extends string = string, Absent extends undefined = never>
-  extends Field<Scheduled | Absent, Help> {
-  readonly objectForm: Fields
+  extends OptionField<Scheduled | Absent, Help> {
+  readonly objectForm: OptionFields
   readonly changes: true
 }
 
 /** Group of options. */
-export interface Group<F extends Fields = Fields, Help extends string = string> {
+export interface Group<F extends OptionFields = OptionFields, Help extends string = string> {
   readonly fields: F
   readonly help: Help
 }
 
 /** Group of options that is undefined if it is left out. `defaultText` describes the behavior then. */
-export interface OptionalGroup<F extends Fields = Fields, Help extends string = string> extends Group<F, Help> {
+export interface OptionalGroup<F extends OptionFields = OptionFields, Help extends string = string>
+  extends Group<F, Help> {
   readonly defaultText: string
 }
 
 /** Choice among several values with their options: selected by `name`, or a custom value in `use`. */
 export interface Choice<
-  Variants extends Readonly<Record<string, Fields>> = Readonly<Record<string, Fields>>,
+  Variants extends Readonly<Record<string, OptionFields>> = Readonly<Record<string, OptionFields>>,
   Fallback extends string | undefined = string | undefined,
-  Common extends Fields = Fields,
+  Common extends OptionFields = OptionFields,
   Own = unknown,
   Help extends string = string,
 > {
@@ -79,9 +80,9 @@ export interface Choice<
 
 /** Choice that is undefined if it is left out. `defaultText` describes the behavior then. */
 export interface OptionalChoice<
-  Variants extends Readonly<Record<string, Fields>> = Readonly<Record<string, Fields>>,
+  Variants extends Readonly<Record<string, OptionFields>> = Readonly<Record<string, OptionFields>>,
   Fallback extends string | undefined = string | undefined,
-  Common extends Fields = Fields,
+  Common extends OptionFields = OptionFields,
   Own = unknown,
   Help extends string = string,
 > extends Choice<Variants, Fallback, Common, Own, Help> {
@@ -99,10 +100,10 @@ export interface CustomValue<T> {
 }
 
 /** Entry of a table: an option, a group or a choice. */
-export type Entry = Field<unknown> | Group | Choice
+export type Entry = OptionField<unknown> | Group | Choice
 
 /** Table of options by name. */
-export interface Fields {
+export interface OptionFields {
   readonly [key: string]: Entry
 }
 
@@ -124,7 +125,7 @@ type Given<E> =
     ? Own | ({ readonly use: Own } & OptionsOf<Common>) | Named<Variants, Fallback, Common> | AnyNamed<Variants, Common>
     : E extends Group<infer F>
       ? OptionsOf<F>
-      : E extends Field<infer T>
+      : E extends OptionField<infer T>
         ? Exclude<T, undefined>
         : never
 
@@ -145,22 +146,22 @@ type AnyNamed<Variants, Common> = Flat<
 type Flat<T> = { [Key in keyof T]: T[Key] }
 
 /** Options of a table with defaults filled in. Options without a default may be missing. */
-export type Resolved<F> = { readonly [Key in keyof F]: Value<F[Key]> }
+export type ResolvedOf<F> = { readonly [Key in keyof F]: Value<F[Key]> }
 
 type Value<E> =
   E extends Choice<infer Variants, infer _, infer Common, infer Own>
     ?
-        | ({ readonly use: Own } & Resolved<Common>)
+        | ({ readonly use: Own } & ResolvedOf<Common>)
         | ResolvedNamed<Variants, Common>
         | (E extends OptionalChoice ? undefined : never)
     : E extends OptionalGroup<infer F>
-      ? Resolved<F> | undefined
+      ? ResolvedOf<F> | undefined
       : E extends Group<infer F>
-        ? Resolved<F>
-        : E extends Field<infer T>
+        ? ResolvedOf<F>
+        : E extends OptionField<infer T>
           ? T
           : never
 
 type ResolvedNamed<Variants, Common> = {
-  [Name in keyof Variants]: { readonly name: Name } & Resolved<Variants[Name]> & Resolved<Common>
+  [Name in keyof Variants]: { readonly name: Name } & ResolvedOf<Variants[Name]> & ResolvedOf<Common>
 }[keyof Variants]

@@ -12,7 +12,7 @@ import { checkFits } from "./end-of-episode.ts"
 import type { EpisodeStep } from "./episode.ts"
 import { RolloutFault } from "./faults.ts"
 import { guardPolicy, notAtOnce } from "./guard-policy.ts"
-import type { AgentLoopContext, RecordedStep, SampleOptions } from "./play.ts"
+import type { AgentLoopContext, SampleOptions, StepInput } from "./play.ts"
 import type { StepLog } from "./step-log.ts"
 
 export const contract = playing("agentLoop")
@@ -24,7 +24,7 @@ const sampleKeys: Record<keyof SampleOptions, true> = {
   stopTokens: true,
   parse: true,
 }
-const recordKeys: Record<keyof RecordedStep, true> = {
+const recordKeys: Record<keyof StepInput, true> = {
   ...commonKeys,
   prompt: true,
   completion: true,
@@ -39,7 +39,7 @@ const recordKeys: Record<keyof RecordedStep, true> = {
   attachments: true,
   images: true,
   follows: true,
-  unmerged: true,
+  newPrefix: true,
   order: true,
   temperature: true,
   constraint: true,
@@ -71,7 +71,7 @@ function stepRecorder<Task>(setup: AgentSetup<Task>, { log, deadline, onStep }: 
       deadline.set("turnTimeout", "agentLoop: a turn", setup.turnTimeout)
       return place
     },
-    fill: (place: number, recorded: RecordedStep): void => {
+    fill: (place: number, recorded: StepInput): void => {
       if (deadline.passed) throw deadline.passed // of an episode that is over already
       checkSampled(contract, recorded, { vocabularySize, maxPositions, temperature })
       const step = stepOf(recorded, tokenizer)
@@ -153,7 +153,7 @@ export function agentContext<Task>(setup: AgentSetup<Task>, parts: ContextParts)
 }
 
 /** Step of an episode, with defaults for what the agent left out. */
-function stepOf(recorded: RecordedStep, tokenizer: ChatCodec): EpisodeStep {
+function stepOf(recorded: StepInput, tokenizer: ChatCodec): EpisodeStep {
   const { prompt, completion, attachments, images } = recorded
   const text = recorded.text ?? decodeCompletion(tokenizer, completion)
   return {
@@ -175,7 +175,7 @@ function stepOf(recorded: RecordedStep, tokenizer: ChatCodec): EpisodeStep {
     ...(attachments && { attachments }),
     ...(recorded.conversation !== undefined && { conversation: recorded.conversation }),
     ...(recorded.agent !== undefined && { agent: recorded.agent }),
-    ...(recorded.unmerged !== undefined && { unmerged: recorded.unmerged }),
+    ...(recorded.newPrefix !== undefined && { newPrefix: recorded.newPrefix }),
     ...(recorded.constraint !== undefined && { constraint: recorded.constraint }),
   }
 }

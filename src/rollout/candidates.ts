@@ -2,13 +2,13 @@ import { callHook } from "./call-hook.ts"
 import type { EpisodeSetup, ScoredCandidate } from "./episode.ts"
 import { orEndRollout } from "./faults.ts"
 import { checkChoice, checkScore } from "./hook-answers.ts"
-import type { Candidates } from "./hooks.ts"
+import type { CandidateSet } from "./hooks.ts"
 import { type PolicyChoice, recordedCompletion } from "./policy-choice.ts"
 
 /** Scores the candidates of one prompt and chooses one of them. `place` is that of the turn, for random numbers. */
 export async function chooseCandidate<Task>(
   setup: EpisodeSetup<Task>,
-  { score, choose = oneOfTheBest }: Candidates,
+  { score, choose = oneOfTheBest }: CandidateSet,
   choices: readonly PolicyChoice[],
   place: readonly number[],
 ): Promise<PolicyChoice> {
@@ -27,7 +27,7 @@ export async function chooseCandidate<Task>(
   }
 }
 
-const oneOfTheBest: NonNullable<Candidates["choose"]> = (candidates, random) => {
+const oneOfTheBest: NonNullable<CandidateSet["choose"]> = (candidates, random) => {
   const most = Math.max(...candidates.map(({ score }) => score))
   const best = [...candidates.keys()].filter((at) => candidates[at]!.score === most)
   return best[random.below(best.length)]!

@@ -54,7 +54,7 @@ export interface EpisodeStep {
   /** Agent of the step, in an episode with several. */
   readonly agent?: string | number
   /** For a step that follows an earlier completion: whether the prompt contains that completion in other tokens than were sampled. */
-  readonly unmerged?: boolean
+  readonly newPrefix?: boolean
   /** Reserved: temperature of sampling, if different from that of the rollout. All steps of a rollout must have the same. */
   readonly temperature?: number
   /** Constraint of the sampling. */
@@ -240,9 +240,9 @@ async function* playCourse<Task>(
   }
 }
 
-/** Whether an episode can be trained on: it neither failed nor was dropped. */
+/** Whether an episode can be trained on: it neither failed nor was excluded. */
 export function isScored({ outcome }: Pick<Episode, "outcome">): boolean {
-  return outcome !== "failed" && outcome !== "dropped"
+  return outcome !== "failed" && outcome !== "excluded"
 }
 
 /** Returns the undiscounted sum of the rewards. */

@@ -4,7 +4,7 @@ import { unknownKey } from "../options/unknown-key.ts"
 import { GigpoError } from "../util/errors.ts"
 import { checkMeasured, checkStep, type StepLimits } from "./check-step.ts"
 import { type Episode, outcomes, totalReward } from "./episode.ts"
-import type { Candidates, EpisodeStart, Group, TurnDecision } from "./hooks.ts"
+import type { CandidateSet, EpisodeStart, Group, TurnDecision } from "./hooks.ts"
 
 // Checks of the results of hooks.
 
@@ -51,7 +51,7 @@ export function checkDecision(decision: TurnDecision): TurnDecision {
   )
 }
 
-export function checkCandidates(candidates: Candidates | undefined): Candidates | undefined {
+export function checkCandidates(candidates: CandidateSet | undefined): CandidateSet | undefined {
   if (candidates === undefined) return undefined
   const { count, score, choose } = candidates ?? {}
   if (Number.isSafeInteger(count) && count >= 1 && typeof score === "function" && isFunction(choose)) return candidates

@@ -13,7 +13,7 @@ import type { Candidate, Episode, ScoredCandidate } from "./episode.ts"
 export interface HookContext {
   /** Progress of the run. */
   readonly progress: TrainingProgress
-  /** Random numbers, keyed by seed, iteration, task, member and step, as far as they apply. */
+  /** Random numbers, keyed by seed, iteration, task, member and turn, as far as they apply. */
   readonly random: Random
   /** Signal that aborts the rollout or the episode. */
   readonly signal: AbortSignal
@@ -34,17 +34,17 @@ export interface SampledCompletion extends Completion {
   readonly forced?: Uint8Array
 }
 
-/** Turn before its completion is sampled. */
+/** Turn (step of the episode) before its completion is sampled. */
 export interface TurnContext<Task = unknown> {
   /** Task of the episode. */
   readonly task: Task
-  /** Index of the step in the episode, from 0. */
+  /** Index of the turn in the episode, from 0. */
   readonly index: number
   /** Observation before the action. */
   readonly observation: Observation
   /** Earlier turns. */
   readonly history: readonly PastStep[]
-  /** Completions of the earlier steps. */
+  /** Completions of the earlier turns. */
   readonly completions: readonly SampledCompletion[]
   /** Messages of the prompt. */
   readonly messages: readonly Message[]
@@ -90,7 +90,7 @@ export type TurnDecision =
   | { readonly kind: "branch"; readonly branchingFactor: number }
 
 /** Candidates of a turn: several completions of one prompt, of which one is acted on. */
-export interface Candidates {
+export interface CandidateSet {
   /** Number of completions. */
   readonly count: number
   /** Returns the score of a completion, for example from an oracle: a finite number, larger is better. */
@@ -146,7 +146,10 @@ export interface RolloutHooks<Task = unknown> extends Partial<Stateful> {
   /** Returns the start of an episode. undefined: the start state of the environment. */
   start?(task: Task, context: HookContext): EpisodeStart | undefined | Promise<EpisodeStart | undefined>
   /** Called once per turn: returns the number of completions to sample and their scoring. Default: one completion without a score. */
-  candidates?(turn: TurnContext<Task>, context: HookContext): Candidates | undefined | Promise<Candidates | undefined>
+  candidates?(
+    turn: TurnContext<Task>,
+    context: HookContext,
+  ): CandidateSet | undefined | Promise<CandidateSet | undefined>
   /** Samples a completion of at most `maxTokens`, in one request or several. Returns the whole completion. */
   sample?(turn: SamplingTurn<Task>, context: HookContext): Promise<SampledCompletion>
   /**

@@ -48,7 +48,7 @@ export const rolloutFields = {
   }),
   minGroupSize: integer(
     1,
-    "Minimum number of scored episodes (neither failed nor dropped) of a group that is trained on.",
+    "Minimum number of scored episodes (neither failed nor excluded) of a group that is trained on.",
     { min: 1 },
   ),
   maxResamples: integer(3, "Maximum number of times that `onTurn` may have a turn sampled again.", { min: 0 }),

@@ -5,11 +5,11 @@
  * - `truncated`: ended by the environment's or the rollout's limit (`maxSteps`).
  * - `overflow`: the next prompt and completion would not fit the model. The steps before count.
  * - `failed`: the environment or agent threw an error, exceeded a time limit or broke its contract. Counted, but not trained on.
- * - `dropped`: the agent declared that the episode cannot be scored. Counted, but not trained on.
+ * - `excluded`: the agent declared that the episode cannot be scored. Counted, but not trained on.
  */
 export type Outcome = (typeof outcomes)[number]
 
-export const outcomes = ["terminated", "truncated", "overflow", "failed", "dropped"] as const
+export const outcomes = ["terminated", "truncated", "overflow", "failed", "excluded"] as const
 
 /** Results of episodes, as reported by the environment. */
 export const results = ["failure", "success", "untold"] as const

@@ -7,7 +7,7 @@ import { type ActionSelector, type Choice, playTurns } from "./turns.ts"
 const none = { prompt: new Int32Array(0), completion: new Int32Array(0), logProbs: new Float32Array(0) }
 
 /**
- * Plays one episode with an action selector instead of a model, so without tokens. Where the selector stops, the outcome is `dropped`. Errors of
+ * Plays one episode with an action selector instead of a model, so without tokens. Where the selector stops, the outcome is `excluded`. Errors of
  * the environment are outcomes. Rejects only for an abort of the signal.
  */
 export async function playBy<Task>(
@@ -25,7 +25,7 @@ export async function playBy<Task>(
     const turns = playTurns(episode, choose, { maxTurns: maxSteps })
     for (;;) {
       const { done, value } = await turns.next()
-      if (done) return end({ outcome: value.outcome === "stopped" ? "dropped" : value.outcome, last: value.last })
+      if (done) return end({ outcome: value.outcome === "stopped" ? "excluded" : value.outcome, last: value.last })
       const { observation, choice, result } = value
       const { text, action, valid } = choice
       const { reward, metrics } = result

@@ -50,7 +50,7 @@ export interface AgentLoopContext<Task = unknown> {
    */
   reserve(): number
   /** Records a step that was sampled elsewhere, at a reserved index or after all others. Returns the index of the step. */
-  record(step: RecordedStep, place?: number): number
+  record(step: StepInput, place?: number): number
   /** Sets the reward of a step by index. */
   reward(step: number, value: number): void
 }
@@ -86,7 +86,7 @@ export interface SampledAction extends ParsedAction {
 }
 
 /** Step that an agent loop records with `record`. */
-export interface RecordedStep {
+export interface StepInput {
   /** Token ids of the prompt. */
   readonly prompt: Int32Array
   /** Token ids of the completion. */
@@ -124,8 +124,8 @@ export interface RecordedStep {
    * step, the first continues its conversation and the others start new ones.
    */
   readonly follows?: number | null | undefined
-  /** Whether the prompt contains an earlier completion in other tokens than were sampled. Counted in `sequence/unmerged`. */
-  readonly unmerged?: boolean | undefined
+  /** Whether the prompt contains an earlier completion in other tokens than were sampled. Counted in `sequence/new-prefix`. */
+  readonly newPrefix?: boolean | undefined
   /** Sort key of the step in the episode. Steps with equal keys are in the order of reservation. Default "". */
   readonly order?: string | undefined
   /** Reserved: temperature of sampling. Must be that of the rollout. */

@@ -1,6 +1,6 @@
 import { type Contract, checkMemoryPrompt } from "../environment/contract.ts"
 import type { Message, Observation, PastStep } from "../environment/environment.ts"
-import type { Memory, MemoryContext, MemoryPrompt } from "../environment/memory/memory.ts"
+import type { MemoryContext, MemoryPrompt, PromptMemory } from "../environment/memory/memory.ts"
 import { beside } from "../environment/picture.ts"
 import { GigpoError } from "../util/errors.ts"
 import { unlessAborted } from "../util/linked-abort.ts"
@@ -14,7 +14,7 @@ export interface RememberSetup extends Omit<MemoryContext, "sample" | "signal"> 
 
 /** Returns a function with the memory's contribution to each prompt of an episode, after checks. */
 export function remember(
-  memory: Memory,
+  memory: PromptMemory,
   { sample, ...setup }: RememberSetup,
   contract: Contract,
 ): (history: readonly PastStep[], now: Observation) => Promise<MemoryPrompt> {

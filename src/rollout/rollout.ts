@@ -39,11 +39,11 @@ export interface RolloutSetup<Task = unknown>
   /** Called after each episode (with its branches), with the numbers of played and expected episodes. */
   readonly onEpisode?: ((done: number, total: number) => void) | undefined
   /** Called after each step. */
-  readonly onStep?: ((step: EpisodeStep, place: StepIndex) => void) | undefined
+  readonly onStep?: ((step: EpisodeStep, place: StepLocation) => void) | undefined
 }
 
 /** Place of a step in a rollout. Indices count from 0. No steps are reported of an attempt that has failed. */
-export interface StepIndex {
+export interface StepLocation {
   /** Index of the task in the iteration, from 0. */
   readonly task: number
   /** Index of the episode in its group, from 0. */

@@ -5,7 +5,7 @@ import { GigpoError } from "../util/errors.ts"
 import { checkCompletion, checkMeasured } from "./check-step.ts"
 import { EndOfEpisode } from "./end-of-episode.ts"
 import { type Episode, type EpisodeStep, totalReward } from "./episode.ts"
-import type { EpisodeEnd, RecordedStep } from "./play.ts"
+import type { EpisodeEnd, StepInput } from "./play.ts"
 
 const endKeys: Record<keyof EpisodeEnd, true> = {
   outcome: true,
@@ -16,7 +16,7 @@ const endKeys: Record<keyof EpisodeEnd, true> = {
 }
 
 /** Order and conversation of a step. */
-type Standing = Pick<RecordedStep, "follows" | "order">
+type Standing = Pick<StepInput, "follows" | "order">
 
 interface Place extends Standing {
   step?: EpisodeStep
@@ -87,7 +87,7 @@ export class StepLog {
 
   /** Returns the episode after agentLoop() has ended. */
   end(end: EpisodeEnd | null): Episode {
-    if (end === null) return episodeOf(this.steps(), { outcome: "dropped", metrics: {} })
+    if (end === null) return episodeOf(this.steps(), { outcome: "excluded", metrics: {} })
     if (typeof end !== "object") throw this.#wrong(`agentLoop() ended with ${inspect(end)}; give an object, or null`)
     const unknown = unknownKey(end, endKeys)
     if (unknown) throw this.#wrong(`In the result of agentLoop() ${unknown}`)

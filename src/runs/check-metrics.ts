@@ -11,7 +11,7 @@ const listed = 3
 /** Position of a checkpoint in a run. */
 export interface Position {
   readonly iteration: number
-  /** Completed epochs of a supervised fine-tuning, which reports once per epoch. Its iterations are optimizer steps. */
+  /** Completed epochs of a supervised fine-tuning, which reports once per epoch. Its log counts updates. */
   readonly epochs?: number | undefined
 }
 
@@ -69,9 +69,10 @@ export function* logDamageInPieces(lines: readonly string[], { fork, upTo }: Ext
 }
 
 function orderProblems(report: IterationReport, last: IterationReport | undefined, line: number, fork: boolean) {
-  const { iteration } = report
+  const { iteration, update } = report
+  const unit = update === undefined ? "iteration" : "update"
   if (last && iteration <= last.iteration)
-    return [`line ${line} is of iteration ${iteration}, but an earlier line is of iteration ${last.iteration}`]
+    return [`line ${line} is of ${unit} ${iteration}, but an earlier line is of ${unit} ${last.iteration}`]
   const epoch = epochOf(report)
   if (epoch !== undefined) {
     const expected = last ? (epochOf(last) ?? 0) + 1 : fork ? epoch : 1

@@ -5,7 +5,16 @@ import { writeDirectory } from "../files/atomic-directory.ts"
 import { inside, insideParent, namesIn } from "../files/inside.ts"
 import { findChange } from "../files/intact.ts"
 import { io, isThere } from "../files/io-error.ts"
-import { checkpointManifest, readWritten, type WrittenFile } from "../files/manifest.ts"
+import {
+  type CheckpointName,
+  type CheckpointUnit,
+  checkpointManifest,
+  checkpointName,
+  checkpointsIn,
+  parseCheckpointName,
+  readWritten,
+  type WrittenFile,
+} from "../files/manifest.ts"
 import { moveOwn, removeOwn } from "../files/own-files.ts"
 import { readRegular } from "../files/regular-file.ts"
 import { settleFolder } from "../files/replace-files.ts"
@@ -26,7 +35,7 @@ import {
 /** Intact checkpoint. */
 export interface Checkpoint {
   readonly directory: string
-  /** Number of completed iterations. */
+  /** Number of completed iterations; in supervised fine-tuning, of updates. */
   readonly iteration: number
   /** Name of the environment of the training. */
   readonly environment?: string | undefined
@@ -83,6 +92,8 @@ export interface Saved {
   readonly frozen?: FrozenWeights | undefined
   /** Snapshots of the parts. Default: their current states. */
   readonly memory?: Memory
+  /** What the number of a checkpoint counts. Default "iteration". */
+  readonly unit?: CheckpointUnit | undefined
 }
 
 const criticFolder = "critic"
@@ -95,19 +106,19 @@ export function samplerPath({ directory }: Pick<Checkpoint, "directory">): strin
 
 /** Returns the path of the checkpoint after a number of iterations. */
 export function checkpointPath(parent: string, iteration: number): string {
-  return join(parent, `step-${iteration}`)
+  return join(parent, checkpointName(iteration))
 }
 
-const stepName = /^step-(\d+)$/
-const leftover = /^step-\d+\.tmp-/ // of writes that were killed
+const leftover = /^(iteration|update)-\d+\.tmp-/ // of writes that were killed
+const formerName = /^step-\d+$/
 
 /** Path of a checkpoint after a check that neither the folder nor `parent` is a link (`UNSAFE_PATH`). */
-async function ownCheckpoint(parent: string, iteration: number): Promise<string> {
-  return await insideParent(checkpointPath(parent, iteration))
+async function ownCheckpoint(parent: string, name: string): Promise<string> {
+  return await insideParent(join(parent, name))
 }
 
 /**
- * Writes `parent`/step-`iteration` atomically and verifies the result.
+ * Writes `parent`/iteration-`iteration`, or update-`iteration`, atomically and verifies the result.
  *
  * @throws GigpoError `NON_FINITE` for a weight or moment that is not finite, `IO` for an error of the system. Other checkpoints are not
  * changed then.
@@ -115,9 +126,10 @@ async function ownCheckpoint(parent: string, iteration: number): Promise<string>
 export async function writeCheckpoint(
   parent: string,
   iteration: number,
-  { store, critic, sampler, files = [], environment, taskFiles, parts = {}, memory = remember(parts) }: Saved,
+  { store, critic, sampler, files = [], environment, taskFiles, parts = {}, memory = remember(parts), unit }: Saved,
 ): Promise<Checkpoint> {
-  const directory = await ownCheckpoint(parent, iteration)
+  const name = checkpointName(iteration, unit)
+  const directory = await ownCheckpoint(parent, name)
   const fill = async (temporary: string): Promise<Omit<Manifest, "gigpo" | "files">> => {
     const handle = await checkpointOf(store, temporary, iteration, files)
     const beside = critic && (await criticOf(await critic(), temporary, iteration))
@@ -132,7 +144,7 @@ export async function writeCheckpoint(
       memory: await writeMemory(temporary, memory),
     }
   }
-  if (!(await isWholeOrNone(directory))) await setAside(parent, iteration)
+  if (!(await isWholeOrNone(directory))) await setAside(parent, { name, count: iteration })
   await writeDirectory(directory, fill, { overwrite: true, manifest: checkpointManifest })
   return await verifyCheckpoint(directory)
 }
@@ -177,8 +189,10 @@ export async function findCheckpoint(
   parent: string,
   onWarning: (message: string) => void,
 ): Promise<Checkpoint | undefined> {
-  for (const iteration of await listCheckpoints(parent)) {
-    const directory = await ownCheckpoint(parent, iteration)
+  const found = await checkpointsIn(parent)
+  if (found.length === 0) await refuseFormerNames(parent)
+  for (const { name } of found) {
+    const directory = await ownCheckpoint(parent, name)
     try {
       return await verifyCheckpoint(directory)
     } catch (error) {
@@ -197,9 +211,8 @@ export async function findCheckpoint(
 export async function verifyCheckpoint(directory: string): Promise<Checkpoint> {
   await settleFolder(directory)
   const { iteration, environment, taskFiles, handle, critic, sampler, memory } = await readManifest(directory)
-  const [, step] = stepName.exec(basename(directory)) ?? []
-  if (step !== undefined && Number(step) !== iteration)
-    throw corrupt(directory, `its manifest.json is of iteration ${iteration}`)
+  const { count = iteration } = parseCheckpointName(basename(directory)) ?? {}
+  if (count !== iteration) throw corrupt(directory, `its manifest.json is of iteration ${iteration}`)
   const change = await findChange(directory, "everything")
   if (change !== undefined) throw corrupt(directory, change)
   return {
@@ -216,9 +229,9 @@ export async function pruneCheckpoints(
   keep: number,
   spared: readonly (number | undefined)[] = [],
 ): Promise<void> {
-  const upTo = (await listCheckpoints(parent)).filter((iteration) => iteration <= newest)
-  const old = upTo.slice(Math.max(keep, 1)).filter((iteration) => !spared.includes(iteration))
-  for (const iteration of old) await removeOwn(await ownCheckpoint(parent, iteration))
+  const upTo = (await checkpointsIn(parent)).filter(({ count }) => count <= newest)
+  const old = upTo.slice(Math.max(keep, 1)).filter(({ count }) => !spared.includes(count))
+  for (const { name } of old) await removeOwn(await ownCheckpoint(parent, name))
   await removeTemporaries(
     parent,
     (await list(parent)).filter((name) => leftover.test(name)),
@@ -227,7 +240,8 @@ export async function pruneCheckpoints(
 
 /** Renames the checkpoints after `iteration` to suspect-N, so that they are neither used nor lost. */
 export async function setCheckpointsAside(parent: string, iteration: number): Promise<void> {
-  for (const later of (await listCheckpoints(parent)).filter((one) => one > iteration)) await setAside(parent, later)
+  for (const later of (await checkpointsIn(parent)).filter(({ count }) => count > iteration))
+    await setAside(parent, later)
 }
 
 /** Whether there is no checkpoint, or an intact one, which can be replaced. */
@@ -242,30 +256,41 @@ async function isWholeOrNone(directory: string): Promise<boolean> {
   }
 }
 
-/** Moves the files of step-N to suspect-N, or suspect-N-2 and so on. Moves the whole folder if the manifest does not list the files. */
-async function setAside(parent: string, iteration: number): Promise<void> {
+/** Moves the files of a checkpoint to suspect-N, or suspect-N-2 and so on. Moves the whole folder if the manifest does not list the files. */
+async function setAside(parent: string, { name, count }: Pick<CheckpointName, "name" | "count">): Promise<void> {
   const taken = new Set(await list(parent))
-  let to = `suspect-${iteration}`
-  for (let next = 2; taken.has(to); next++) to = `suspect-${iteration}-${next}`
-  const [from, place] = [await ownCheckpoint(parent, iteration), join(parent, to)]
+  let to = `suspect-${count}`
+  for (let next = 2; taken.has(to); next++) to = `suspect-${count}-${next}`
+  const [from, place] = [await ownCheckpoint(parent, name), join(parent, to)]
   if (await readWritten(from)) await moveOwn(from, place)
   else await io("rename", from, rename(from, place))
 }
 
 /** Whether a path has the name of a checkpoint folder. */
 export function isCheckpointName(path: string): boolean {
-  return stepName.test(basename(path))
+  return parseCheckpointName(basename(path)) !== undefined
+}
+
+/** Throws `RUN_CORRUPT` for checkpoints with the names of an earlier version. */
+async function refuseFormerNames(parent: string): Promise<void> {
+  const former = (await list(parent)).find((name) => formerName.test(name))
+  if (former === undefined) return
+  const count = former.slice("step-".length)
+  throw new GigpoError(
+    "RUN_CORRUPT",
+    `${join(parent, former)} has the name of an earlier version: rename it to ${checkpointName(Number(count))}, or to ` +
+      `${checkpointName(Number(count), "update")} in a supervised fine-tuning.`,
+  )
 }
 
 /** Whether there is any checkpoint, intact or damaged. */
 export async function hasCheckpoints(parent: string): Promise<boolean> {
-  return (await listCheckpoints(parent)).length > 0
+  return (await checkpointsIn(parent)).length > 0
 }
 
-/** Returns the iterations with a checkpoint, intact or damaged, newest first. */
+/** Returns the iterations (in SFT: updates) with a checkpoint, intact or damaged, newest first. */
 export async function listCheckpoints(parent: string): Promise<number[]> {
-  const iterations = (await list(parent)).map((entry) => stepName.exec(entry)?.[1]).filter((n) => n !== undefined)
-  return iterations.map(Number).sort((a, b) => b - a)
+  return (await checkpointsIn(parent)).map(({ count }) => count)
 }
 
 async function list(parent: string): Promise<string[]> {

@@ -3,6 +3,7 @@ import { replaceFile } from "../files/atomic-file.ts"
 import { io, ioError, isMissing, isSystemError } from "../files/io-error.ts"
 import { finishedLines } from "../files/lines.ts"
 import { readRegular } from "../files/regular-file.ts"
+import { isObject } from "../options/read.ts"
 import { GigpoError } from "../util/errors.ts"
 import { isReport } from "./check-report.ts"
 import type { IterationReport } from "./report.ts"
@@ -74,14 +75,15 @@ function joined(lines: readonly string[]): string {
   return lines.map((line) => `${line}\n`).join("")
 }
 
-/** Parses a line of a metrics.jsonl; undefined for a line that is not a report. */
+/** Parses a line of a metrics.jsonl, with the update of SFT as its iteration; undefined for a line that is not a report. */
 export function reportOf(line: string): IterationReport | undefined {
   if (line.length > longestReport) return undefined
   // An exception takes microseconds, and a damaged file may have a line for each byte.
   const text = line.trim()
   if (text[0] !== "{" || text.at(-1) !== "}") return undefined
   try {
-    const report: unknown = JSON.parse(line)
+    const read: unknown = JSON.parse(line)
+    const report = isObject(read) && "update" in read ? { ...read, iteration: read.update } : read
     return isReport(report) ? report : undefined
   } catch {
     return undefined

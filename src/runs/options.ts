@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util"
 import { only } from "../options/fixed.ts"
 import { isObject, readTable } from "../options/read.ts"
-import type { Fields } from "../options/table.ts"
+import type { OptionFields } from "../options/table.ts"
 import { GigpoError } from "../util/errors.ts"
 import { mayDiffer, type RunConfig, settledIn, shown } from "./config.ts"
 
@@ -11,7 +11,7 @@ export interface CallOptions {
   readonly call: "train" | "sft"
   /** Key of configuration files for these options. */
   readonly section: "training" | "sft"
-  readonly fields: Fields
+  readonly fields: OptionFields
 
   /** Options with defaults filled in. */
   readonly resolved: object

@@ -1,8 +1,8 @@
 import { resolveFolder } from "../files/atomic-directory.ts"
 import { inside } from "../files/inside.ts"
 import { acquireLock, releaseLock } from "../files/lock.ts"
+import { checkpointsIn } from "../files/manifest.ts"
 import { settleFolder } from "../files/replace-files.ts"
-import { listCheckpoints } from "./checkpoint.ts"
 import { runFiles } from "./files.ts"
 import { folderState } from "./folder.ts"
 import { hasReplaced, settleRun } from "./replaced.ts"
@@ -22,8 +22,8 @@ export async function recover(folder: string): Promise<string[]> {
     const found = (await hasReplaced(path)) ? [path] : []
     await settleRun(path, { accept: true })
     const parent = await inside(path, runFiles.checkpoints)
-    const steps = (await listCheckpoints(parent)).map((step) => `${runFiles.checkpoints}/step-${step}`)
-    for (const name of [runFiles.model, ...steps]) found.push(...(await recoverFolder(await inside(path, name))))
+    const checkpoints = (await checkpointsIn(parent)).map(({ name }) => `${runFiles.checkpoints}/${name}`)
+    for (const name of [runFiles.model, ...checkpoints]) found.push(...(await recoverFolder(await inside(path, name))))
     return found
   } finally {
     await releaseLock(lock)

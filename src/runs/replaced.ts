@@ -22,7 +22,7 @@ const sealed = "replaced run"
 const ownFiles = [runFiles.metrics, runFiles.fork, runFiles.mlflow, runFiles.trackio, runFiles.config]
 /** Names of folders with a manifest, in the run and in the folder of checkpoints. */
 const ownFolder = new RegExp(`^(${runFiles.model}|failure-\\d+)$`)
-const ownCheckpoint = /^(step|suspect)-\d+(-\d+)?$/
+const ownCheckpoint = /^(iteration|update|suspect)-\d+(-\d+)?$/
 
 /** Folders of observers, with a test for the files that belong to the run. */
 const filled: readonly (readonly [folder: string, isOwn: (name: string) => boolean])[] = [

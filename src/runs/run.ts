@@ -33,7 +33,7 @@ import { goesOnWith, type Origin } from "./frozen-weights.ts"
 import { cutBack, readReports, replaceLast } from "./metrics-log.ts"
 import { type CallOptions, checkRecorded, checkStated } from "./options.ts"
 import { discardReplaced, setRunAside, settleRun } from "./replaced.ts"
-import type { IterationReport } from "./report.ts"
+import type { IterationReport, UpdateReport } from "./report.ts"
 import { checkSameEnvironment } from "./same-environment.ts"
 import { checkSameTokenizer } from "./same-tokenizer.ts"
 import { findStart, forkedLog, type Start } from "./start.ts"
@@ -76,8 +76,8 @@ const optionKeys: KeysOf<RunOptions> = {
 }
 
 /**
- * Folder of one training run: config.json, metrics.jsonl with one line per iteration, checkpoints/step-N, and the trained model at the end. Only
- * one process can use the folder at a time. After a crash at any moment the run can be resumed from its last checkpoint.
+ * Folder of one training run: config.json, metrics.jsonl with one line per iteration, checkpoints/iteration-N, and the trained model at the
+ * end. A supervised fine-tuning counts updates instead of iterations: `update` in its log, checkpoints/update-N. Only one process can use the folder at a time. After a crash at any moment the run can be resumed from its last checkpoint.
  */
 export class Run {
   /** Folder of the run. */
@@ -171,7 +171,7 @@ export class Run {
     return this.#start.kind === "resume"
   }
 
-  /** Number of completed iterations in the newest checkpoint; 0 without a checkpoint. */
+  /** Number of completed iterations (in SFT: updates) in the newest checkpoint; 0 without a checkpoint. */
   get iteration(): number {
     return this.#checkpoint?.iteration ?? 0
   }
@@ -254,7 +254,7 @@ export class Run {
   }
 
   /** Adds a line to metrics.jsonl and waits until the line is on disk. */
-  async log(report: IterationReport): Promise<void> {
+  async log(report: IterationReport | UpdateReport): Promise<void> {
     await this.begin()
     const line = Buffer.from(`${JSON.stringify(report)}\n`)
     const path = join(this.directory, files.metrics)
@@ -296,7 +296,7 @@ export class Run {
     return best && best.iteration > 0 ? { ...best, directory: checkpointPath(parent, best.iteration) } : best
   }
 
-  /** Writes checkpoints/step-`iteration`, then removes all but the `keep` newest checkpoints, that of the best evaluation, and `spare`. */
+  /** Writes checkpoints/iteration-`iteration` (in SFT: update-`iteration`), then removes all but the `keep` newest checkpoints, that of the best evaluation, and `spare`. */
   async saveCheckpoint(iteration: number, saved: Saved, keep: number, spare?: Checkpoint): Promise<Checkpoint> {
     await this.begin()
     const parent = join(this.directory, files.checkpoints)

@@ -1,6 +1,8 @@
 import { setMaxListeners } from "node:events"
+import { basename } from "node:path"
 import { setImmediate } from "node:timers/promises"
 import { isMainThread } from "node:worker_threads"
+import { parseCheckpointName } from "../files/manifest.ts"
 import { linkAbort } from "../util/linked-abort.ts"
 import { onStops, type Stopped, stopNames } from "../util/stop-signals.ts"
 import { warn, warner } from "../util/warn.ts"
@@ -114,7 +116,8 @@ function leave({ exitCode }: Stopped): never {
 }
 
 function stateOf(run: Run): string {
-  const { directory, iteration, saved } = run
-  if (saved) return `The state after iteration ${iteration} is saved in ${directory}; resume: true continues from it.`
+  const { directory, iteration, saved, checkpoint } = run
+  const { unit } = parseCheckpointName(basename(checkpoint?.directory ?? "")) ?? { unit: "iteration" }
+  if (saved) return `The state after ${unit} ${iteration} is saved in ${directory}; resume: true continues from it.`
   return `Nothing was saved in ${directory} yet; resume: true restarts the run.`
 }

@@ -1,9 +1,9 @@
 import { readOptions } from "../options/read.ts"
 import { runDate } from "../runs/date.ts"
-import { accumulate } from "../training/accumulate.ts"
+import { accumulateGradients } from "../training/accumulate.ts"
 import { checkModel } from "../training/check-setup.ts"
 import { resolveLearningRate, sftLearningRate } from "../training/learning-rate.ts"
-import { batches } from "../training/rows.ts"
+import { miniBatches } from "../training/rows.ts"
 import { adamwAt } from "../training/schedule.ts"
 import { rateKeys } from "../training/settle-rates.ts"
 import { GigpoError } from "../util/errors.ts"
@@ -55,14 +55,19 @@ export async function* fineTune<Task>(setup: SftSetup<Task>): AsyncGenerator<Sft
   try {
     while (epoch.index < epochs) {
       const done = step - epoch.index * perEpoch
-      const drawn = batches(apart, { parts: perEpoch }, random.derive("epoch", epoch.index), () => 1)
+      const drawn = miniBatches(apart, { parts: perEpoch }, random.derive("epoch", epoch.index), () => 1)
       for (const [index, together] of drawn.entries()) {
         if (index < done) continue
         const batch = together.flat()
         const started = performance.now()
         const progress = { iteration: epoch.index, iterations: epochs }
         const draws = random.derive("loss", epoch.index, index)
-        const report = await accumulate(policy, batch, loss, { progress, random: draws, imitation: true, signal })
+        const report = await accumulateGradients(policy, batch, loss, {
+          progress,
+          random: draws,
+          imitation: true,
+          signal,
+        })
         whole = false
         const { skipped } = await policy.optimizerStep(
           adamwAt(optimizer, { index: step, total, perIteration: perEpoch }),

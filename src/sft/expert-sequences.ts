@@ -8,7 +8,7 @@ import type { ChatCodec } from "../tokenizer/chat-codec.ts"
 import { Failed, Invalid } from "../training/expert-episodes.ts"
 import { environmentRows } from "../training/expert-rows.ts"
 import { type DemonstrationSetup, playerOf } from "../training/player.ts"
-import type { Progress } from "../training/progress.ts"
+import type { StageProgress } from "../training/progress.ts"
 import { layOutSequences } from "../training/rows.ts"
 import { collectSteps } from "../training/steps.ts"
 import { GigpoError } from "../util/errors.ts"
@@ -20,7 +20,7 @@ interface ExpertRowsSetup<Task> extends DemonstrationSetup<Task> {
   readonly tokenizer: ChatCodec
   readonly signal?: AbortSignal | undefined
   /** Called with the number of played episodes. */
-  readonly onExpert?: ((progress: Progress) => void) | undefined
+  readonly onExpert?: ((progress: StageProgress) => void) | undefined
   /** Called with a warning about failed episodes. Default: a warning of Node.js. */
   readonly onWarning?: ((message: string) => void) | undefined
 }

@@ -2,11 +2,11 @@ import type { Course, CourseSegment } from "../data/course.ts"
 import type { Critic, Trainable } from "../engine/engine.ts"
 import type { Sequence } from "../engine/sequence.ts"
 import { group, integer, number, oneOf } from "../options/field.ts"
-import type { Resolved } from "../options/table.ts"
+import type { ResolvedOf } from "../options/table.ts"
 import { predictValues } from "../training/critic.ts"
 import { learningRateField, rateRules, resolveLearningRate } from "../training/learning-rate.ts"
 import { optimizerFields } from "../training/optimizer.ts"
-import { batches } from "../training/rows.ts"
+import { miniBatches } from "../training/rows.ts"
 import { adamwAt } from "../training/schedule.ts"
 import { GigpoError } from "../util/errors.ts"
 import type { Random } from "../util/random.ts"
@@ -35,23 +35,21 @@ export const implicitQFields = {
     above: 0,
   }),
   maxWeight: number(20, "Maximum weight.", { above: 0 }),
-  epochs: integer(20, "Passes over the data in the training of the values.", { min: 1 }),
+  epochs: integer(20, "Number of epochs in the training of the values.", { min: 1 }),
   stepsPerUpdate: integer(64, "Steps per update (optimizer step) of the values.", { min: 1 }),
   optimizer: group(
     {
       ...optimizerFields,
       learningRate: learningRateField(rateRules.critic),
-      warmup: number(
-        3,
-        "Learning-rate warm-up in passes over the data (fractions allowed), over which the rate rises from 0.",
-        { min: 0 },
-      ),
+      warmup: number(3, "Learning-rate warm-up in epochs (fractions allowed), over which the rate rises from 0.", {
+        min: 0,
+      }),
     },
     "Optimizer of the values (AdamW).",
   ),
 }
 
-export type ResolvedImplicitQ = Resolved<typeof implicitQFields>
+export type ResolvedImplicitQ = ResolvedOf<typeof implicitQFields>
 
 /**
  * Returns Q of each completion: the discounted rewards until the next completion of the conversation, plus the discounted value of its
@@ -114,7 +112,7 @@ export async function weighByImplicitQ(
   const parts = Math.min(Math.ceil(courses.length / options.stepsPerUpdate), items.length)
   for (let epoch = 0; epoch < options.epochs; epoch++) {
     const worth = worthBy(await valuesOf())
-    const drawn = batches([items], { parts }, random.derive(epoch))
+    const drawn = miniBatches([items], { parts }, random.derive(epoch))
     for (const [index, batch] of drawn.entries()) {
       await learn(critic, batch, worth, options.expectile, signal)
       const place = { index: epoch * parts + index, total: options.epochs * parts, perIteration: parts }

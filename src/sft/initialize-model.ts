@@ -7,7 +7,7 @@ import { newModel } from "../model-files/families.ts"
 import type { ModelConfig } from "../model-files/model-config.ts"
 import { checkArguments, type KeysOf } from "../options/arguments.ts"
 import { readOptions } from "../options/read.ts"
-import type { Resolved } from "../options/table.ts"
+import type { ResolvedOf } from "../options/table.ts"
 import { Tokenizer } from "../tokenizer/tokenizer.ts"
 import { trainByteLevelTokenizer } from "../tokenizer/train.ts"
 import { GigpoError } from "../util/errors.ts"
@@ -76,7 +76,7 @@ async function writeGenerationConfig(directory: string, eosTokens: readonly numb
   await writeFile(join(directory, "generation_config.json"), text)
 }
 
-type Options = Resolved<typeof initializeFields>
+type Options = ResolvedOf<typeof initializeFields>
 
 function checkSizes({ hiddenSize, heads, vision }: Options): void {
   if (hiddenSize % (2 * heads) !== 0)

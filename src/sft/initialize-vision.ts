@@ -5,14 +5,14 @@ import type { EncodedImage } from "../images/image.ts"
 import type { ModelConfig } from "../model-files/model-config.ts"
 import { writeModelConfig } from "../model-files/write-config.ts"
 import type { NativeVision } from "../native/model.ts"
-import type { Resolved } from "../options/table.ts"
+import type { ResolvedOf } from "../options/table.ts"
 import type { Tokenizer } from "../tokenizer/tokenizer.ts"
 import { type ByteLevelBpe, chatMlTokens, type TrainTokenizerOptions } from "../tokenizer/train.ts"
 import { chatMlImageTemplate, writeTokenizer } from "../tokenizer/write.ts"
 import { GigpoError } from "../util/errors.ts"
 import type { visionFields } from "./initialize-options.ts"
 
-export type VisionOptions = Resolved<typeof visionFields>
+export type VisionOptions = ResolvedOf<typeof visionFields>
 
 /** Special tokens of a tokenizer for prompts with images. */
 const imageChatTokens: readonly string[] = [...chatMlTokens, ...Object.values(qwenImageMarks)]

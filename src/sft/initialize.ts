@@ -1,5 +1,5 @@
 import type { DemonstrationSetup } from "../training/player.ts"
-import type { Progress } from "../training/progress.ts"
+import type { StageProgress } from "../training/progress.ts"
 import type { InitializeModelOptions } from "./initialize-options.ts"
 
 export type { InitializeModelOptions } from "./initialize-options.ts"
@@ -15,7 +15,7 @@ export interface InitializeModelSetup<Task = unknown> extends DemonstrationSetup
   /** Signal that aborts the work. An abort leaves the folder unchanged. */
   readonly signal?: AbortSignal | undefined
   /** Called with the number of episodes that the expert has played. */
-  readonly onExpert?: ((progress: Progress) => void) | undefined
+  readonly onExpert?: ((progress: StageProgress) => void) | undefined
   /** Called with a warning about failed episodes, which are left out. Default: a warning of Node.js. */
   readonly onWarning?: ((message: string) => void) | undefined
 }

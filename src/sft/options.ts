@@ -3,7 +3,7 @@ import { sftLosses } from "../loss/cloning-losses.ts"
 import { customLoss } from "../loss/options.ts"
 import { boolean, choice, field, group, integer, oneOf, optionalGroup } from "../options/field.ts"
 import { fieldsOf } from "../options/named.ts"
-import type { OptionsOf, Resolved } from "../options/table.ts"
+import type { OptionsOf, ResolvedOf } from "../options/table.ts"
 import { seedField } from "../training/evaluation-options.ts"
 import { sftOptimizerFields } from "../training/optimizer.ts"
 import { implicitQFields } from "./implicit-q.ts"
@@ -38,8 +38,8 @@ export const sftFields = {
     ["drop", "truncate"],
     "Handling of conversations that are longer than the model can train on: drop them or truncate them.",
   ),
-  tasks: integer(1000, "Number of tasks that the expert plays.", { min: 1 }),
-  epochs: integer(10, "Passes over the data.", { min: 1 }),
+  tasks: integer(1000, "Number of tasks that the expert solves.", { min: 1 }),
+  epochs: integer(10, "Number of epochs: passes over the data.", { min: 1 }),
   completionsPerUpdate: integer(
     64,
     "Completions per update (TRL: per_device_train_batch_size × gradient_accumulation_steps); both completions of a pair count.",
@@ -53,4 +53,4 @@ export const sftFields = {
 
 /** Options of `sft`. */
 export type SftOptions = OptionsOf<typeof sftFields>
-export type ResolvedSftOptions = Resolved<typeof sftFields>
+export type ResolvedSftOptions = ResolvedOf<typeof sftFields>

@@ -18,7 +18,7 @@ interface Cloned {
 /** Options that are compared with those of the run. Data is compared by content (`Epoch`). */
 const fields = without(sftFields, "data")
 
-/** Run of a supervised fine-tuning. Its iterations are optimizer steps. */
+/** Run of a supervised fine-tuning. Its log and checkpoints count updates. */
 export class SftRun {
   readonly #run: Run
   readonly #saved: Saved
@@ -51,7 +51,7 @@ export class SftRun {
     const reference = run.checkpoint === undefined || (loss.needs?.includes("reference") ?? false)
     const frozen = await policy.frozenWeights?.({ reference, signal })
     const parts = { epoch, ...(loss.state && { loss }) }
-    const saved = { store, files: tokenizer.files ?? [], parts, frozen }
+    const saved = { store, files: tokenizer.files ?? [], parts, frozen, unit: "update" } as const
     const callOptions = { call: "sft", section: "sft", fields, resolved, changeable: ["epochs"] } as const
     await run.check({ ...saved, ...settled, callOptions })
     return new SftRun(run, saved, epoch)
@@ -66,7 +66,7 @@ export class SftRun {
 
   async log(step: number, { epoch, loss, completions, seconds, metrics }: SftReport): Promise<void> {
     const own = { "sft/epoch": epoch, "sft/loss": loss, "sft/completions": completions, "time/epoch": seconds }
-    await this.#run.log({ iteration: step, metrics: { ...own, ...metrics } })
+    await this.#run.log({ update: step, metrics: { ...own, ...metrics } })
   }
 
   /** Writes a checkpoint and removes the previous one, unless the previous one has the same state. */

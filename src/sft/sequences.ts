@@ -4,7 +4,7 @@ import type { Sequence } from "../engine/sequence.ts"
 import type { TokenLoss } from "../loss/token-loss.ts"
 import { runsItself, statisticsOf } from "../training/accumulate.ts"
 import type { DemonstrationSetup } from "../training/player.ts"
-import { byTask } from "../training/rows.ts"
+import { groupByTask } from "../training/rows.ts"
 import { GigpoError } from "../util/errors.ts"
 import type { Random } from "../util/random.ts"
 import { warner } from "../util/warn.ts"
@@ -35,7 +35,7 @@ export async function sftSequences<Task>(
     ? await weighByImplicitQ(setup, sequences, options.implicitQ, random.derive("values"))
     : sequences
   const known = loss.needs?.includes("reference") ? await withReference(setup, weighed) : weighed
-  return byTask(known).map((task) => (paired ? [task] : task.map((row) => [row])))
+  return groupByTask(known).map((task) => (paired ? [task] : task.map((row) => [row])))
 }
 
 async function played<Task>(setup: SftSetup<Task>, options: ResolvedSftOptions, random: Random): Promise<DataRows> {

@@ -5,7 +5,7 @@ import { nameOf, type Run } from "../runs/run.ts"
 import { saveOnSignal } from "../runs/save-on-signal.ts"
 import type { ChatCodec } from "../tokenizer/chat-codec.ts"
 import type { DemonstrationSetup } from "../training/player.ts"
-import type { Progress } from "../training/progress.ts"
+import type { StageProgress } from "../training/progress.ts"
 import { ReportStream } from "../training/reports.ts"
 import type { SftOptions } from "./options.ts"
 
@@ -17,16 +17,16 @@ export interface SftSetup<Task = unknown> extends SftOptions, Omit<Demonstration
   readonly policy: Trainable
   /** Tokenizer of the model. */
   readonly tokenizer: ChatCodec
-  /** Run that stores the log and checkpoints. `iteration` in its log counts optimizer steps. Without a run nothing is written. */
+  /** Run that stores the log and checkpoints. Its log and the names of its checkpoints count updates. Without a run nothing is written. */
   readonly run?: Run | undefined
   /** Signal that aborts the fine-tuning. */
   readonly signal?: AbortSignal | undefined
   /** Whether SIGINT, SIGTERM and SIGHUP save the run before they end the process. Default true. */
   readonly handleSignals?: boolean | undefined
-  /** Called with the number of completed optimizer steps. */
-  readonly onProgress?: ((progress: Progress) => void) | undefined
+  /** Called with the number of completed updates. */
+  readonly onProgress?: ((progress: StageProgress) => void) | undefined
   /** Called with the number of episodes that the expert has played, before the first step. */
-  readonly onExpert?: ((progress: Progress) => void) | undefined
+  readonly onExpert?: ((progress: StageProgress) => void) | undefined
   /** Called with warnings, for example about failed episodes, which are left out. Default: a warning of Node.js. */
   readonly onWarning?: ((message: string) => void) | undefined
 }
@@ -54,7 +54,7 @@ export interface SftReport {
  * transcripts, recorded episodes). With the loss dpo, the policy is trained on preference pairs. Each report is one epoch. Iterate with
  * `for await` to receive each report when it is available, or `await` all reports.
  *
- * With a run, each report is logged, a checkpoint is written after every `checkpointEvery` epochs, and the last completed step is saved however
+ * With a run, each report is logged, a checkpoint is written after every `checkpointEvery` epochs, and the last completed update is saved however
  * the fine-tuning ends. Random numbers are keyed by (seed, epoch, batch), so that a resumed fine-tuning continues as without the interruption.
  * The expert plays, or the data is read, again on resumption.
  *

@@ -1,4 +1,11 @@
-import type { LossReport, NativeLoss, SequenceUnit, Statistic, TopTokens, Trainable } from "../engine/engine.ts"
+import type {
+  LossReport,
+  NativeLoss,
+  SequenceUnit,
+  TokenStatisticName,
+  TopTokens,
+  Trainable,
+} from "../engine/engine.ts"
 import { eachSegment, type Sequence } from "../engine/sequence.ts"
 import { evaluateLoss } from "../loss/as-token-loss.ts"
 import { lossInput } from "../loss/loss-input.ts"
@@ -8,7 +15,7 @@ import type { TrainingProgress } from "../options/schedule.ts"
 import { joined } from "../util/joined.ts"
 import type { Random } from "../util/random.ts"
 
-/** Options of `accumulate`. */
+/** Options of `accumulateGradients`. */
 export interface AccumulateOptions {
   /** Progress of the run, for schedules. */
   readonly progress: TrainingProgress
@@ -16,7 +23,7 @@ export interface AccumulateOptions {
   readonly random: Random
   /** Temperature at which the tokens were sampled. Default 1. */
   readonly temperature?: number | undefined
-  /** Unit of sequence-level ratios and means. Default "segment". */
+  /** Unit of sequence-level ratios and means. Default "completion". */
   readonly unit?: SequenceUnit | undefined
   /** Whether the tokens are those of an expert, without log-probabilities and advantages. Default false. */
   readonly imitation?: boolean | undefined
@@ -38,14 +45,14 @@ const optionKeys: KeysOf<AccumulateOptions> = {
  * kernel. Otherwise the engine computes log-probabilities, the loss is evaluated once on whole sequences, and the engine computes the
  * gradient from the coefficients. Where the loss throws, all gradients are cleared, including those of earlier calls.
  */
-export async function accumulate(
+export async function accumulateGradients(
   policy: Trainable,
   sequences: readonly Sequence[],
   loss: TokenLoss,
   options: AccumulateOptions,
 ): Promise<LossReport> {
-  checkArguments("accumulate", options, optionKeys)
-  const { progress, random, temperature = 1, unit = "segment", imitation, signal } = options
+  checkArguments("accumulateGradients", options, optionKeys)
+  const { progress, random, temperature = 1, unit = "completion", imitation, signal } = options
   const native = nativeForm(policy, loss, progress, sequences)
   if (native) {
     const whole = native.kind === "clipped-surrogate" ? { ...native, unit } : native
@@ -98,7 +105,10 @@ function evaluatedReport(
 }
 
 /** Returns the statistics of the policy's distribution that a loss needs besides the log-probabilities of the sampled tokens. */
-export function statisticsOf({ needs = [], teacherTop = 0 }: Pick<TokenLoss, "needs" | "teacherTop">): Statistic[] {
+export function statisticsOf({
+  needs = [],
+  teacherTop = 0,
+}: Pick<TokenLoss, "needs" | "teacherTop">): TokenStatisticName[] {
   const own = (["entropy", "hellinger"] as const).filter((need) => needs.includes(need))
   return teacherTop > 0 ? [...own, "top"] : own
 }

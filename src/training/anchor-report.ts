@@ -7,7 +7,7 @@ import type { OptionsOf } from "../options/table.ts"
 import { isScored } from "../rollout/episode.ts"
 import type { Group } from "../rollout/hooks.ts"
 import { isVaried } from "../rollout/varied.ts"
-import { type LimitShares, lengthAgainst, limitShares, wastedShare } from "./episode-shares.ts"
+import { type LimitShares, lengthAgainst, limitShares, loopShare } from "./episode-shares.ts"
 import { collectSteps, learnedEpisodes } from "./steps.ts"
 
 export const anchorCoverageFields = {
@@ -37,7 +37,7 @@ export interface AnchorCoverage extends LimitShares {
   readonly constant: number
   /** Number of episodes that can be trained on. */
   readonly episodes: number
-  /** Number of failed and dropped episodes. */
+  /** Number of failed and excluded episodes. */
   readonly unscored: number
   /** Number of steps of the episodes that can be trained on. */
   readonly steps: number
@@ -52,13 +52,13 @@ export interface AnchorCoverage extends LimitShares {
   /** `sharedLater` after removal of times, UUIDs and call ids from anchor states (`stripVolatileText`). */
   readonly sharedNormalized: number
   /** Share of steps in step groups whose discounted returns differ. */
-  readonly compared: number
+  readonly nonzero: number
   /** Share of all steps in step groups whose discounted returns differ and that contain steps of at least two episodes. */
-  readonly comparedAcross: number
+  readonly nonzeroAcross: number
   /** Length of the episodes divided by that of an expert's episodes. Absent if no task has a number of expert steps. */
   readonly length?: number
   /** Share of the steps of successful episodes that belong to loops back to an earlier state. Absent without a success. */
-  readonly wasted?: number
+  readonly loopSteps?: number
   /** Most frequent anchor states. */
   readonly frequent: readonly AnchorCount[]
   /** Assessment of the coverage, with advice. */
@@ -101,18 +101,18 @@ export function anchorCoverage(groups: readonly Group[], options: AnchorCoverage
   }))
   const clean = steps.map((step) => ({ ...step, anchor: stripVolatileText(step.anchor) }))
   const [seen, quiet] = [steps, clean].map((those) => gigpoAdvantages(those, { gamma, similarity }))
-  const { stepGroups: states, singletonShare, comparedShare, comparedAcrossShare } = seen!.diagnostics
+  const { stepGroups: states, singletonShare, nonzeroShare, nonzeroAcrossShare } = seen!.diagnostics
   const length = lengthAgainst(members, expertSteps)
-  const wasted = wastedShare(learnedEpisodes(members, 1), seen!.stepGroups)
+  const loopSteps = loopShare(learnedEpisodes(members, 1), seen!.stepGroups)
   const found = {
     ...{ groups: groups.length, constant: groups.filter((group) => !isVaried(group)).length },
     ...{ episodes: scored, unscored: episodes.length - scored, steps: steps.length, states },
     grouped: steps.length === 0 ? 0 : 1 - singletonShare,
     ...sharedBetweenEpisodes(steps, seen!.stepGroups),
     sharedNormalized: sharedBetweenEpisodes(clean, quiet!.stepGroups).sharedLater,
-    ...{ compared: comparedShare, comparedAcross: comparedAcrossShare },
+    ...{ nonzero: nonzeroShare, nonzeroAcross: nonzeroAcrossShare },
     ...(length !== undefined && { length }),
-    ...(wasted !== undefined && { wasted }),
+    ...(loopSteps !== undefined && { loopSteps }),
     ...limitShares(episodes),
     frequent: mostFrequent(steps, settings.frequent),
   }

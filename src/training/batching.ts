@@ -1,6 +1,6 @@
 import type { Sequence } from "../engine/sequence.ts"
 import { integer, oneOf } from "../options/field.ts"
-import type { Resolved } from "../options/table.ts"
+import type { ResolvedOf } from "../options/table.ts"
 import type { Pieces } from "../util/pace.ts"
 import type { Random } from "../util/random.ts"
 import { batchesInPieces, episodeOf, gatherInPieces, taskOf } from "./rows.ts"
@@ -24,16 +24,16 @@ export const batchFields = {
       defaultText: "determined by stepsPerUpdate or episodesPerUpdate",
     },
   ),
-  epochs: integer(1, "Passes over the steps of an iteration.", { min: 1 }),
+  epochs: integer(1, "Number of epochs: passes over the steps of an iteration (TRL: num_iterations).", { min: 1 }),
   unit: oneOf(
-    "segment",
-    ["segment", "sequence"],
-    "Unit of sequence-level ratios and means: the segment of one step, i.e. its completion, or the whole sequence, with all its " +
-      "completions.",
+    "completion",
+    ["completion", "conversation"],
+    "What losses call a sequence in their ratios and means: the completion of one step, as in TRL, or the conversation, with all completions " +
+      "of an episode that extend each other.",
   ),
 }
 
-type BatchOptions = Resolved<typeof batchFields>
+type BatchOptions = ResolvedOf<typeof batchFields>
 
 /** Message about options that exclude each other, or undefined. */
 export function batchProblem({ episodesPerUpdate, updatesPerEpoch }: BatchOptions): string | undefined {
@@ -56,7 +56,7 @@ export function* planUpdates(
   const episodes: Sequence[][][] = []
   if (episodesPerUpdate !== undefined) for (const task of tasks) episodes.push(yield* gatherInPieces(task, episodeOf))
   const size = updatesPerEpoch === undefined ? stepsPerUpdate : { parts: updatesPerEpoch }
-  const count = unit === "sequence" ? () => 1 : undefined
+  const count = unit === "conversation" ? () => 1 : undefined
   const again = replayed.map((row) => [row])
   const plan: Sequence[][][] = []
   for (let epoch = 0; epoch < epochs; epoch++) {

@@ -1,16 +1,16 @@
 import { spreadOf } from "../credit/diagnostics.ts"
-import type { Critic, LossReport, OptimizerStepReport } from "../engine/engine.ts"
+import type { Critic, LossReport, OptimizerStepStatistics } from "../engine/engine.ts"
 import type { Sequence } from "../engine/sequence.ts"
 import { group, integer, limit, scheduled } from "../options/field.ts"
 import { scheduleValue, type TrainingProgress } from "../options/schedule.ts"
-import type { Resolved } from "../options/table.ts"
+import type { ResolvedOf } from "../options/table.ts"
 import type { Random } from "../util/random.ts"
 import { nonFinite } from "./guards/step.ts"
 import { learningRateField, rateRules } from "./learning-rate.ts"
 import { meanAs } from "./mean.ts"
 import { optimizerFields, type SettledOptimizerOptions } from "./optimizer.ts"
 import type { ReturnScale } from "./return-scale.ts"
-import { batches, gather } from "./rows.ts"
+import { gather, miniBatches } from "./rows.ts"
 import { adamwAt } from "./schedule.ts"
 import type { SequenceTable } from "./sequence-table.ts"
 
@@ -36,14 +36,14 @@ export const criticFields = {
   ),
 }
 
-export type ResolvedCriticOptions = Resolved<typeof criticFields>
+export type ResolvedCriticOptions = ResolvedOf<typeof criticFields>
 /** Options of the critic with a learning rate. */
 export type SettledCriticOptions = ResolvedCriticOptions & { readonly optimizer: SettledOptimizerOptions }
 
 /** Reports of the critic's updates in one iteration. */
 export interface CriticTotals {
   readonly losses: LossReport[]
-  readonly steps: OptimizerStepReport[]
+  readonly steps: OptimizerStepStatistics[]
 }
 
 /**
@@ -83,7 +83,7 @@ export async function updateCritic(
     rows.filter(({ segments }) => segments.every((segment) => segment.returns && segment.values)),
   )
   for (let epoch = 0; epoch < epochs; epoch++) {
-    for (const batch of batches(prompts, stepsPerUpdate, random.derive(epoch))) {
+    for (const batch of miniBatches(prompts, stepsPerUpdate, random.derive(epoch))) {
       totals.losses.push(await critic.forwardBackward(batch, loss, { signal: stop() }))
       totals.steps.push(await critic.optimizerStep(adamw))
     }

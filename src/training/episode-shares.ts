@@ -7,10 +7,10 @@ export interface LimitShares {
   /** Share of truncated episodes. */
   readonly truncated: number
   /** Share of successful episodes that took more than 4/5 of the step limit. Absent without a successful or without a truncated episode. */
-  readonly late?: number
+  readonly nearLimit?: number
 }
 
-/** Measures the effect of the step limit, which is taken from the longest truncated episode. Failed and dropped episodes count in `truncated` only. */
+/** Measures the effect of the step limit, which is taken from the longest truncated episode. Failed and excluded episodes count in `truncated` only. */
 export function limitShares(episodes: readonly Episode[]): LimitShares {
   const cut = episodes.filter(({ outcome }) => outcome === "truncated")
   const won = episodes.filter(isSolved)
@@ -18,7 +18,7 @@ export function limitShares(episodes: readonly Episode[]): LimitShares {
   const late = won.filter(({ steps }) => steps.length > lastFifth * limit).length
   return {
     truncated: episodes.length === 0 ? 0 : cut.length / episodes.length,
-    ...(won.length > 0 && limit > 0 && { late: late / won.length }),
+    ...(won.length > 0 && limit > 0 && { nearLimit: late / won.length }),
   }
 }
 
@@ -33,7 +33,7 @@ const lastFifth = 4 / 5
  * @param states - dense ids of the states of all their steps, [steps].
  * @returns undefined without a successful episode
  */
-export function wastedShare(episodes: Iterable<{ readonly episode: Episode }>, states: Int32Array): number | undefined {
+export function loopShare(episodes: Iterable<{ readonly episode: Episode }>, states: Int32Array): number | undefined {
   const lastVisit = new Int32Array(countGroups(states))
   let [steps, useful, end] = [0, 0, 0]
   for (const { episode } of episodes) {

@@ -7,7 +7,7 @@ import type { Group } from "../rollout/hooks.ts"
 import { rememberedEpisodes } from "../runs/remembered.ts"
 import { mapInPieces, Pace } from "../util/pace.ts"
 import { valueMetrics } from "./critic.ts"
-import { wastedShare } from "./episode-shares.ts"
+import { loopShare } from "./episode-shares.ts"
 import { expertData } from "./expert-data.ts"
 import { fillForced } from "./forced-tokens.ts"
 import type { Stopwatch } from "./metrics.ts"
@@ -20,14 +20,14 @@ import type { Rollouts } from "./rollouts.ts"
 import { SequenceTable } from "./sequence-table.ts"
 import { shapeRewards } from "./shaping.ts"
 import { compute, foreignRows, inUnits, withKl } from "./statistics.ts"
-import { type CollectedStep, learnedEpisodes, withTexts } from "./steps.ts"
+import { learnedEpisodes, type TrainingStep, withTexts } from "./steps.ts"
 
 /** Data of one iteration: episodes, steps, sequences and advantages. */
 export interface Experience {
   readonly groups: readonly Group[]
   /** Groups that were played and not kept. */
   readonly dropped: readonly Group[]
-  readonly steps: readonly CollectedStep[]
+  readonly steps: readonly TrainingStep[]
   /** Sequences with advantages. */
   readonly sequences: readonly Sequence[]
   readonly credit: Credit
@@ -79,16 +79,16 @@ export async function collect<Task>(
   clock.lap("advantage")
   await pace.rest()
   const critic = scale ? valueMetrics(credited, inOwnUnits.returns!, scale) : {}
-  const wasted = wastedShare(learnedEpisodes(members, minGroupSize), batch.anchorGroups)
+  const wasted = loopShare(learnedEpisodes(members, minGroupSize), batch.anchorGroups)
   const found = {
     ...timed,
     ...metrics,
     ...withheld,
     ...critic,
-    ...(wasted !== undefined && { "episode/wasted": wasted }),
+    ...(wasted !== undefined && { "episode/loop-steps": wasted }),
   }
   const trainer = table.columns.oldLogProbs && table.byStep(table.columns.oldLogProbs)
-  const withTrainer = (step: CollectedStep, at: number) => ({ ...step, trainerLogProbs: trainer![at]! })
+  const withTrainer = (step: TrainingStep, at: number) => ({ ...step, trainerLogProbs: trainer![at]! })
   const scored = trainer ? await pace.through(mapInPieces(steps, withTrainer)) : steps
   const sequences = [...(await pace.through(credited.viewInPieces())), ...extra]
   return { groups, dropped, steps: scored, sequences, credit, replay, metrics: found }

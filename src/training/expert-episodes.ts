@@ -10,7 +10,7 @@ import type { Random } from "../util/random.ts"
 import { visible } from "../util/visible.ts"
 import { warner } from "../util/warn.ts"
 import { guardFields } from "./guards/options.ts"
-import type { Progress } from "./progress.ts"
+import type { StageProgress } from "./progress.ts"
 
 export interface ExpertEpisodes<Task = unknown> {
   readonly environment: Environment<Task>
@@ -19,7 +19,7 @@ export interface ExpertEpisodes<Task = unknown> {
   readonly random: Random
   readonly signal?: AbortSignal | undefined
   /** Called with the number of played episodes. */
-  readonly onExpert?: ((progress: Progress) => void) | undefined
+  readonly onExpert?: ((progress: StageProgress) => void) | undefined
   /** Called with a warning about failed episodes. Default: a warning of Node.js. */
   readonly onWarning?: ((message: string) => void) | undefined
 }

@@ -10,7 +10,7 @@ import { settleDate } from "../runs/date.ts"
 import { type FailureReason, failuresOf, playerName } from "../runs/failure-reasons.ts"
 import type { ChatCodec } from "../tokenizer/chat-codec.ts"
 import { type AgentSetup, playerOf } from "./player.ts"
-import type { Progress } from "./progress.ts"
+import type { StageProgress } from "./progress.ts"
 
 /** Arguments of an evaluation: policy, environment and, optionally, an agent. */
 export interface HeldOutSetup<Task = unknown> extends AgentSetup<Task> {
@@ -25,7 +25,7 @@ export interface HeldOutSetup<Task = unknown> extends AgentSetup<Task> {
   /** Signal that aborts the evaluation. */
   readonly signal?: AbortSignal | undefined
   /** Called with the number of finished episodes. */
-  readonly onProgress?: ((progress: Progress) => void) | undefined
+  readonly onProgress?: ((progress: StageProgress) => void) | undefined
 }
 
 const playerKeys: KeysOf<HeldOutSetup> = {

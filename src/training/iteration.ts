@@ -48,7 +48,7 @@ export async function runIteration<Task>(
   const updated = { ...credit.metrics, ...experience.metrics, ...updateMetrics(totals) }
   const adapted = adaptKl(kl, updated, experience.steps.length)
   const all = [...groups, ...dropped]
-  const watched = await pace.through(collapse.look(all, updated))
+  const watched = await pace.through(collapse.look(all, { ...updated, ...played }))
   await pace.rest()
   const metrics = { ...updated, ...adapted, ...watched.metrics, ...played, ...clock.metrics(experience.steps) }
   const report = { iteration, metrics, ...failuresOf(all, playerName(training)) }

@@ -4,7 +4,7 @@ import { adaptiveKlFields, lossFields } from "../loss/options.ts"
 import { oneOf, optionalGroup } from "../options/field.ts"
 import { without } from "../options/fixed.ts"
 import type { Scheduled } from "../options/schedule.ts"
-import type { Resolved } from "../options/table.ts"
+import type { ResolvedOf } from "../options/table.ts"
 import { GigpoError } from "../util/errors.ts"
 
 const adaptiveFields = { ...without(adaptiveKlFields, "weight") }
@@ -37,7 +37,7 @@ export interface Kl {
   readonly horizon: number
 }
 
-interface KlOptions extends Resolved<typeof klFields> {
+interface KlOptions extends ResolvedOf<typeof klFields> {
   readonly klWeight: Scheduled
   readonly klEstimator: KlEstimator
 }

@@ -1,20 +1,20 @@
 import { advantageMetrics } from "../credit/diagnostics.ts"
 import type { Credit } from "../credit/estimator.ts"
-import type { LossReport, OptimizerStepReport } from "../engine/engine.ts"
+import type { LossReport, OptimizerStepStatistics } from "../engine/engine.ts"
 import { type Episode, isScored } from "../rollout/episode.ts"
 import type { Group } from "../rollout/hooks.ts"
 import { itemsOfPiece, type Pieces } from "../util/pace.ts"
 import { type CriticTotals, criticMetrics } from "./critic.ts"
 import { limitShares } from "./episode-shares.ts"
 import { mean, meanAs } from "./mean.ts"
-import { type CollectedStep, isTooSmall } from "./steps.ts"
+import { isTooSmall, type TrainingStep } from "./steps.ts"
 import { meanMetricsInPieces } from "./summary.ts"
 
 type Metrics = Record<string, number>
 
 /**
  * Returns the metrics of a rollout, in pieces of some steps or episodes: episodes, completions and advantages. Means are over episodes that can be
- * trained on. Shares, such as "episode/success", are over all episodes; failed and dropped episodes count as unsuccessful.
+ * trained on. Shares, such as "episode/success", are over all episodes; failed and excluded episodes count as unsuccessful.
  *
  * @param dropped - groups that were played and not kept. They count in the metrics, which would otherwise look worse with dynamic sampling.
  */
@@ -26,18 +26,18 @@ export function* rolloutMetrics(
 ): Pieces<Metrics> {
   const episodes = [...groups, ...dropped].flatMap((group) => group.episodes)
   const finished = episodes.filter(isScored)
-  const sums = { tokens: 0, prompts: 0, valid: 0, cut: 0, steps: 0, goingOn: 0, unmerged: 0 }
+  const sums = { tokens: 0, prompts: 0, valid: 0, cut: 0, steps: 0, goingOn: 0, newPrefix: 0 }
   for (const { steps } of finished) {
-    for (const { prompt, completion, valid, finishReason, unmerged } of steps) {
+    for (const { prompt, completion, valid, finishReason, newPrefix } of steps) {
       if (sums.steps % itemsOfPiece === 0) yield
       sums.steps++
       sums.tokens += completion.length
       sums.prompts += prompt.length
       sums.valid += Number(valid)
       sums.cut += Number(finishReason === "length")
-      if (unmerged === undefined) continue
+      if (newPrefix === undefined) continue
       sums.goingOn++
-      sums.unmerged += Number(unmerged)
+      sums.newPrefix += Number(newPrefix)
     }
   }
   const aStep = (sum: number) => (sums.steps === 0 ? 0 : sum / sums.steps)
@@ -45,9 +45,9 @@ export function* rolloutMetrics(
   yield
   const own = Object.entries(yield* meanMetricsInPieces(episodes)).map(([name, value]) => [`episode/${name}`, value])
   yield
-  const { truncated, late } = limitShares(episodes)
+  const { truncated, nearLimit } = limitShares(episodes)
   yield
-  const unscored = share("dropped")
+  const excluded = share("excluded")
   const tooSmall = groups.filter((group) => isTooSmall(group.episodes, minGroupSize)).length
   const branches = episodes.filter(({ branch }) => branch !== undefined).length
   const retried = episodes.filter(({ attempt }) => attempt !== undefined).length
@@ -64,15 +64,15 @@ export function* rolloutMetrics(
     ...(tooSmall > 0 && { "group/too-small": tooSmall }),
     ...(retried > 0 && { "episode/retried": retried / episodes.length }),
     "episode/failed": share("failed"),
-    ...(unscored > 0 && { "episode/dropped": unscored }),
+    ...(excluded > 0 && { "episode/excluded": excluded }),
     "episode/truncated": truncated,
     "episode/overflow": share("overflow"),
-    ...(late !== undefined && { "episode/late": late }),
+    ...(nearLimit !== undefined && { "episode/near-limit": nearLimit }),
     "action/valid": aStep(sums.valid),
     "completion/tokens": aStep(sums.tokens),
     "completion/truncated": aStep(sums.cut),
     "prompt/tokens": aStep(sums.prompts),
-    ...(sums.goingOn > 0 && { "sequence/unmerged": sums.unmerged / sums.goingOn }),
+    ...(sums.goingOn > 0 && { "sequence/new-prefix": sums.newPrefix / sums.goingOn }),
     ...advantages,
   }
 }
@@ -82,7 +82,7 @@ export interface UpdateTotals {
   readonly losses: LossReport[]
   /** Reports of the updates on replayed sequences. */
   readonly replayed?: LossReport[]
-  readonly steps: OptimizerStepReport[]
+  readonly steps: OptimizerStepStatistics[]
   readonly learningRate: number
   critic?: CriticTotals
   /** Metrics of the sampler–trainer mismatch, where log-probabilities of the trainer before the first update are known. */
@@ -115,14 +115,14 @@ export function updateMetrics({ losses, replayed = [], steps, learningRate, crit
 /** Metrics of the updates on replayed sequences, which do not enter those of the others. */
 function replayMetrics(reports: readonly LossReport[]): Metrics {
   const means = meansOfTokens(reports)
-  const { "policy/ratio": ratio, "policy/dropped-fraction": dropped } = means
+  const { "policy/ratio": ratio, "policy/cov-clipped-fraction": dropped } = means
   return {
     ...meanAs(
       "replay/loss",
       reports.map(({ loss }) => loss),
     ),
     ...(ratio !== undefined && { "replay/ratio": ratio }),
-    ...(dropped !== undefined && { "replay/dropped-fraction": dropped }),
+    ...(dropped !== undefined && { "replay/cov-clipped-fraction": dropped }),
   }
 }
 
@@ -153,7 +153,7 @@ export class Stopwatch {
   }
 
   /** Returns the times of all parts, and the throughput of the iteration in prompt and completion tokens per second. */
-  metrics(steps: readonly CollectedStep[]): Metrics {
+  metrics(steps: readonly TrainingStep[]): Metrics {
     const seconds = (performance.now() - this.#started) / 1000
     const tokens = steps.reduce((sum, { record }) => sum + record.prompt.length + record.completion.length, 0)
     return { ...this.#laps, "time/iteration": seconds, "time/tokens-per-second": tokens / seconds }

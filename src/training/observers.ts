@@ -3,7 +3,7 @@ import type { Credit } from "../credit/estimator.ts"
 import type { Group } from "../rollout/hooks.ts"
 import type { RunConfig } from "../runs/config.ts"
 import type { IterationReport } from "../runs/report.ts"
-import type { CollectedStep } from "./steps.ts"
+import type { TrainingStep } from "./steps.ts"
 
 /** Start or resumption of a run, as observers receive it. */
 export interface RunStart {
@@ -39,10 +39,10 @@ export interface RunObserver {
    *
    * @param credit - advantages and details of the estimator, [steps].
    * @param steps - steps in the order of `credit`, with the rewards that the estimator read. `steps[i].task` is the index of the group in
-   * `groups`, and `steps[i].episode` the index of the episode in the group. Failed and dropped episodes, and groups that are not trained
+   * `groups`, and `steps[i].episode` the index of the episode in the group. Failed and excluded episodes, and groups that are not trained
    * on, have no steps here.
    */
-  episodes?(iteration: number, groups: readonly Group[], credit: Credit, steps: readonly CollectedStep[]): unknown
+  episodes?(iteration: number, groups: readonly Group[], credit: Credit, steps: readonly TrainingStep[]): unknown
   /**
    * Called with the episodes of an evaluation on held-out tasks.
    *

@@ -1,6 +1,6 @@
 import { joinTokens } from "../credit/tokens.ts"
 import type { SequenceUnit } from "../engine/engine.ts"
-import type { Column, Sequence } from "../engine/sequence.ts"
+import type { Sequence, TokenColumn } from "../engine/sequence.ts"
 import { TokenTable } from "../engine/token-table.ts"
 import { importanceWeights, type RolloutCorrectionOptions } from "../loss/importance-weights.ts"
 import { mismatchInPieces } from "../loss/mismatch.ts"
@@ -17,7 +17,7 @@ import type { SequenceTable } from "./sequence-table.ts"
  */
 export async function rowMismatch(
   rows: readonly Sequence[],
-  trainer: Column | undefined,
+  trainer: TokenColumn | undefined,
   pace: Pace,
 ): Promise<Record<string, number>> {
   if (!trainer || !rows.every(({ segments }) => segments.every((segment) => segment.logProbs))) return {}
@@ -33,8 +33,8 @@ export async function recomputedMismatch(table: SequenceTable, pace: Pace): Prom
 
 /** Metrics of log-probabilities of the trainer that are not finite where they are unknown. */
 function* knownMismatch(
-  trainer: Column,
-  sampler: Column,
+  trainer: TokenColumn,
+  sampler: TokenColumn,
   offsets: Int32Array,
 ): Pieces<Readonly<Record<string, number>>> {
   const known = new Float64Array(trainer)
@@ -50,6 +50,6 @@ function* knownMismatch(
  * between sampler and trainer.
  */
 export function weighByImportance(table: SequenceTable, options: RolloutCorrectionOptions, unit: SequenceUnit): void {
-  const sequences = unit === "sequence" ? table.sequenceOffsets : table.layout.offsets
+  const sequences = unit === "conversation" ? table.sequenceOffsets : table.layout.offsets
   table.weigh(importanceWeights(table.columns.oldLogProbs!, table.logProbs, sequences, options))
 }

@@ -1,6 +1,6 @@
 import { withDefaults } from "../options/defaults.ts"
 import { limit, number, oneOf, scheduled } from "../options/field.ts"
-import type { OptionsOf, Resolved } from "../options/table.ts"
+import type { OptionsOf, ResolvedOf } from "../options/table.ts"
 import { learningRateField, rateRules, type Settled } from "./learning-rate.ts"
 
 /** Options of AdamW. */
@@ -43,6 +43,6 @@ export const sftOptimizerFields = withDefaults(
 
 /** Options of AdamW and its learning rate schedule. */
 export type OptimizerOptions = OptionsOf<typeof optimizerFields>
-export type ResolvedOptimizerOptions = Resolved<typeof optimizerFields>
+export type ResolvedOptimizerOptions = ResolvedOf<typeof optimizerFields>
 /** Options of AdamW with a learning rate. */
 export type SettledOptimizerOptions = Settled<ResolvedOptimizerOptions>

@@ -8,7 +8,7 @@ import { losses } from "../loss/losses.ts"
 import { customLoss } from "../loss/options.ts"
 import { boolean, choice, group, integer, oneOf, optionalChoice, optionalGroup } from "../options/field.ts"
 import { fieldsOf } from "../options/named.ts"
-import type { OptionsOf, Resolved } from "../options/table.ts"
+import type { OptionsOf, ResolvedOf } from "../options/table.ts"
 import { customRolloutHooks, rolloutHooks } from "../rollout/hooks/built-in.ts"
 import { rolloutFields } from "../rollout/options.ts"
 import { batchFields } from "./batching.ts"
@@ -142,6 +142,6 @@ export type TrainOptions = OptionsOf<typeof trainFields>
 export type EstimatorOptions = NonNullable<TrainOptions["estimator"]>
 /** Loss by name with its options, or a custom one. */
 export type LossOptions = NonNullable<TrainOptions["loss"]>
-export type ResolvedTrainOptions = Resolved<typeof trainFields>
+export type ResolvedTrainOptions = ResolvedOf<typeof trainFields>
 export type { RolloutOptions } from "../rollout/options.ts"
 export type { OptimizerOptions } from "./optimizer.ts"

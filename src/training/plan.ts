@@ -1,4 +1,4 @@
-import type { RunPlan, Trainable } from "../engine/engine.ts"
+import type { EngineRequirements, Trainable } from "../engine/engine.ts"
 import { scheduleValue } from "../options/schedule.ts"
 import { GigpoError } from "../util/errors.ts"
 import { runsItself, statisticsOf } from "./accumulate.ts"
@@ -28,7 +28,7 @@ export function planOf(
   options: SettledTrainOptions,
   { loss, needs }: Credited,
   checkpoints: boolean,
-): RunPlan {
+): EngineRequirements {
   const start = { iteration: 0, iterations: options.iterations }
   // The kernels of the built-in losses do not support token weights.
   const weighs = options.rolloutCorrection || options.tokenWeights || options.teacherWeights
@@ -53,7 +53,7 @@ export function planOf(
 }
 
 /** Rejects a plan that the engine does not support, with all of its reasons. */
-export async function checkPlan(policy: Trainable, plan: RunPlan): Promise<void> {
+export async function checkPlan(policy: Trainable, plan: EngineRequirements): Promise<void> {
   const refusals = await policy.check(plan)
   if (refusals.length > 0) throw bad(`The engine cannot train this. ${refusals.join(" ")}`)
 }

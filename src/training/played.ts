@@ -14,12 +14,12 @@ import { checkFailures } from "./guards/failures.ts"
 import { longestSequence } from "./longest-sequence.ts"
 import { iterationRandom, type Training } from "./prepare.ts"
 import type { SettledTrainOptions } from "./settle-rates.ts"
-import { type CollectedStep, collectInPieces } from "./steps.ts"
+import { collectInPieces, type TrainingStep } from "./steps.ts"
 
 /** Rollout of one iteration, before the model is trained on it. */
 export interface Played<Task = unknown> extends Rollout<Task> {
   /** Steps that can be trained on. */
-  readonly collected: readonly CollectedStep[]
+  readonly collected: readonly TrainingStep[]
   /** Return of a greedily decoded episode per task, [groups]; undefined if the estimator needs none. */
   readonly baselines: readonly number[] | undefined
   /** Duration in seconds. */
@@ -138,7 +138,7 @@ function nothingToLearnFrom(
     const message = `No episode of the iteration can be trained on. The first error: ${cause.message}`
     return new GigpoError(cause.code, message, { cause })
   }
-  const left = episodes.filter(({ outcome }) => outcome === "dropped").length
+  const left = episodes.filter(({ outcome }) => outcome === "excluded").length
   return new GigpoError(
     "BAD_ENVIRONMENT",
     left > 0

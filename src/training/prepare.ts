@@ -28,7 +28,7 @@ import { checkModels, checkPlan, planOf } from "./plan.ts"
 import type { AgentSetup } from "./player.ts"
 import { checkApart } from "./playing-parts.ts"
 import { makeSight, type Sight } from "./privileged.ts"
-import type { Progress } from "./progress.ts"
+import type { StageProgress } from "./progress.ts"
 import { ReturnScale } from "./return-scale.ts"
 import { chosenRates, resolveLearningRates, type SettledTrainOptions } from "./settle-rates.ts"
 import { mostCheckpoints } from "./whole-run.ts"
@@ -64,7 +64,7 @@ interface TrainArguments<Task> extends TrainOptions {
   /** Whether SIGINT, SIGTERM and SIGHUP save the run before they end the process. Default true. */
   readonly handleSignals?: boolean | undefined
   /** Called frequently with the progress of the work. */
-  readonly onProgress?: ((progress: Progress) => void) | undefined
+  readonly onProgress?: ((progress: StageProgress) => void) | undefined
   /** Called with warnings. Default: a warning of Node.js. */
   readonly onWarning?: ((message: string) => void) | undefined
 }

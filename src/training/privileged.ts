@@ -2,7 +2,7 @@ import type { Teacher, Trainable } from "../engine/engine.ts"
 import type { Sequence } from "../engine/sequence.ts"
 import { readTagged } from "../environment/tags.ts"
 import { field, oneOf } from "../options/field.ts"
-import type { OptionsOf, Resolved } from "../options/table.ts"
+import type { OptionsOf, ResolvedOf } from "../options/table.ts"
 import type { Group } from "../rollout/hooks.ts"
 import type { ChatCodec } from "../tokenizer/chat-codec.ts"
 import { GigpoError } from "../util/errors.ts"
@@ -10,15 +10,15 @@ import { joined } from "../util/joined.ts"
 import type { CurriculumSetup } from "./curriculum/curriculum.ts"
 import { expertActions } from "./curriculum/expert-actions.ts"
 import { gather } from "./rows.ts"
-import type { CollectedStep } from "./steps.ts"
+import type { TrainingStep } from "./steps.ts"
 
 /** Texts in front of the input of a privileged teacher, by name. */
-const views = ["best-episode", "skill", "expert", "outcome"] as const
+const views = ["best-episode", "skill", "expert", "feedback"] as const
 
 /** Function that returns the text for one episode, given its steps and all steps of its group; undefined for no text. */
 export type PrivilegedView = (
-  episode: readonly CollectedStep[],
-  group: readonly CollectedStep[],
+  episode: readonly TrainingStep[],
+  group: readonly TrainingStep[],
 ) => string | undefined | Promise<string | undefined>
 
 export const privilegedFields = {
@@ -32,7 +32,7 @@ export const privilegedFields = {
     "best-episode",
     "Text in front of its input: the actions of the best other episode of the group (best-episode; nothing where no other is at least as good, or all are " +
       "equal), the last text between <skill> tags of that episode, for which the memory `skills` asks (skill), the actions of the environment's " +
-      "expert (expert), or what followed each action of the episode itself, with its return (outcome). In " +
+      "expert (expert), or what followed each action of the episode itself, with its return (feedback). In " +
       "programs also a function (episode, group) => text.",
     (value) =>
       typeof value === "function" || views.includes(value as never)
@@ -48,7 +48,7 @@ export type PrivilegedOptions = OptionsOf<typeof privilegedFields>
 /** Returns the text for each episode of a group, by its number; no entry for an episode without a text. */
 export type Sight<Task = unknown> = (
   group: Group<Task>,
-  steps: readonly CollectedStep[],
+  steps: readonly TrainingStep[],
 ) => Promise<ReadonlyMap<number, string>>
 
 /**
@@ -57,7 +57,7 @@ export type Sight<Task = unknown> = (
  * @throws GigpoError `BAD_ARGUMENT` for the view "expert" where there is no expert
  */
 export function makeSight<Task>(
-  { context }: Resolved<typeof privilegedFields>,
+  { context }: ResolvedOf<typeof privilegedFields>,
   setup: Pick<CurriculumSetup<Task>, "environment" | "rollout">,
 ): Sight<Task> {
   const solve = context === "expert" ? expertActions("The privileged teacher", setup) : undefined
@@ -71,7 +71,7 @@ export function makeSight<Task>(
     for (const [id, own] of episodes) {
       let text: string | undefined
       if (typeof context === "function") text = await context(own, steps)
-      else if (context === "outcome") text = outcomeOf(own, returns.get(id)!)
+      else if (context === "feedback") text = feedbackOf(own, returns.get(id)!)
       else if (context === "expert") text = plan && listed("A solution of the task that follows:", plan)
       else text = (context === "skill" ? skillOf : actionsOf)(bestOf(id, returns), episodes)
       if (text !== undefined && typeof text !== "string")
@@ -94,7 +94,7 @@ function bestOf(id: number, returns: ReadonlyMap<number, number>): readonly [num
   return best[1] < returns.get(id)! ? undefined : best
 }
 
-type Episodes = ReadonlyMap<number, readonly CollectedStep[]>
+type Episodes = ReadonlyMap<number, readonly TrainingStep[]>
 
 function actionsOf(best: ReturnType<typeof bestOf>, episodes: Episodes): string | undefined {
   if (!best) return undefined
@@ -111,7 +111,7 @@ function skillOf(best: ReturnType<typeof bestOf>, episodes: Episodes): string | 
   return last === undefined ? undefined : `What helps in the task that follows:\n${last}`
 }
 
-function outcomeOf(own: readonly CollectedStep[], earned: number): string {
+function feedbackOf(own: readonly TrainingStep[], earned: number): string {
   const followed = own.map(({ record }, index) => {
     const next = own[index + 1]?.record.observation.text
     return `${record.action} (reward ${record.reward})${next === undefined ? "" : `\n${next}`}`
@@ -125,7 +125,7 @@ function listed(title: string, lines: readonly string[]): string {
 
 /** Scorer of a training run with a privileged teacher: a model, and which of its weights. */
 export function privilegedScorer(
-  { model }: Resolved<typeof privilegedFields>,
+  { model }: ResolvedOf<typeof privilegedFields>,
   policy: Trainable,
   teacher: Teacher | undefined,
 ): { readonly scorer: Teacher; readonly of: "current" | "reference" } {
@@ -137,7 +137,7 @@ export function privilegedScorer(
 export async function seenTexts<Task>(
   sight: Sight<Task>,
   groups: readonly Group<Task>[],
-  steps: readonly CollectedStep[],
+  steps: readonly TrainingStep[],
 ): Promise<(string | undefined)[]> {
   const texts = new Map<number, ReadonlyMap<number, string>>()
   for (const own of gather(steps, ({ task }) => task)) {

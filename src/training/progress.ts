@@ -1,5 +1,5 @@
 /** Progress of the current stage, for a display. Reported frequently. */
-export interface Progress {
+export interface StageProgress {
   /** Part of the work. */
   readonly stage: "rollout" | "update" | "evaluation" | "sft" | "expert"
   /** Number of finished units: episodes, updates or batches. */

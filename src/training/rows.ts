@@ -3,19 +3,19 @@ import type { Sequence } from "../engine/sequence.ts"
 import { atOnce, type Pieces } from "../util/pace.ts"
 import type { Random } from "../util/random.ts"
 import { SequenceTable } from "./sequence-table.ts"
-import type { CollectedStep } from "./steps.ts"
+import type { TrainingStep } from "./steps.ts"
 
 /**
  * Returns the training sequences of steps, without advantages, in the order of their first steps. A step whose prompt extends the previous
  * step of the same conversation, token for token, joins the sequence of that step. Any other step starts a sequence. `Segment.step` is the index
  * of a segment's step.
  */
-export function layOutSequences(steps: readonly CollectedStep[]): Sequence[] {
+export function layOutSequences(steps: readonly TrainingStep[]): Sequence[] {
   return SequenceTable.of(steps).toSequences()
 }
 
 /** Returns the training sequences of steps, with advantages. Skipped steps remain as context. Sequences without a segment are left out. */
-export function toSequences(steps: readonly CollectedStep[], credit: Credit | Credit["advantages"]): Sequence[] {
+export function toSequences(steps: readonly TrainingStep[], credit: Credit | Credit["advantages"]): Sequence[] {
   return SequenceTable.of(steps)
     .withCredit("advantages" in credit ? credit : { advantages: credit })
     .toSequences()
@@ -25,7 +25,7 @@ export function toSequences(steps: readonly CollectedStep[], credit: Credit | Cr
  * Groups sequences by task. Sequences of a task often share prompts, which are then computed once. A sequence without a task forms a group of
  * its own.
  */
-export function byTask(sequences: readonly Sequence[]): Sequence[][] {
+export function groupByTask(sequences: readonly Sequence[]): Sequence[][] {
   return gather(sequences, taskOf)
 }
 
@@ -66,7 +66,7 @@ export function* gatherInPieces<Item>(
  * @param size - approximate maximum size of a batch, or the number of batches as `parts` (fewer if there are fewer items).
  * @param count - size of an item. Default: the number of segments of a sequence, which are its steps.
  */
-export function batches<Item>(
+export function miniBatches<Item>(
   groups: readonly (readonly Item[])[],
   size: number | { readonly parts: number },
   random: Random,
@@ -75,7 +75,7 @@ export function batches<Item>(
   return atOnce(batchesInPieces(groups, size, random, count))
 }
 
-/** `batches` for long lists, which pauses between items. */
+/** `miniBatches` for long lists, which pauses between items. */
 export function* batchesInPieces<Item>(
   groups: readonly (readonly Item[])[],
   size: number | { readonly parts: number },

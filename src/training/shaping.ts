@@ -2,18 +2,18 @@ import { overlongPenalty } from "../credit/overlong.ts"
 import { scheduleValue, type TrainingProgress } from "../options/schedule.ts"
 import { mapInPieces, type Pieces } from "../util/pace.ts"
 import type { ResolvedTrainOptions } from "./options.ts"
-import type { CollectedStep } from "./steps.ts"
+import type { TrainingStep } from "./steps.ts"
 
 /** Returns the steps with shaped rewards and the returns of greedy baselines, in pieces. `baselines` holds one return per group, [groups]. */
 export function* shapeRewards(
-  steps: readonly CollectedStep[],
+  steps: readonly TrainingStep[],
   { overlong, rollout }: Pick<ResolvedTrainOptions, "overlong" | "rollout">,
   progress: TrainingProgress,
   baselines: readonly number[] | undefined,
-): Pieces<readonly CollectedStep[]> {
+): Pieces<readonly TrainingStep[]> {
   if (!overlong && !baselines) return steps
   const weight = overlong ? scheduleValue(overlong.weight, progress) : 0
-  const penalty = ({ length }: CollectedStep) =>
+  const penalty = ({ length }: TrainingStep) =>
     overlong ? weight * overlongPenalty(length!, rollout.maxCompletionTokens, overlong.cache) : 0
   return yield* mapInPieces(steps, (step) => ({
     ...step,

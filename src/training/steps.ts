@@ -5,7 +5,7 @@ import { tokenTexts } from "../tokenizer/token-texts.ts"
 import { atOnce, itemsOfPiece, mapInPieces, type Pieces } from "../util/pace.ts"
 
 /** Step of a finished episode, as estimators receive it. */
-export interface CollectedStep extends BatchStep {
+export interface TrainingStep extends BatchStep {
   /** Index of the group in the iteration. */
   readonly task: number
   /** Index of the episode in the group. */
@@ -17,18 +17,18 @@ export interface CollectedStep extends BatchStep {
 }
 
 /**
- * Returns the steps of all episodes that can be trained on, in the order of tasks, members and time. Failed and dropped episodes are left
+ * Returns the steps of all episodes that can be trained on, in the order of tasks, members and time. Failed and excluded episodes are left
  * out.
  *
  * @param minGroupSize - minimum number of scored episodes of a group (`rollout.minGroupSize`). Smaller groups are left out. Default 1.
  */
-export function collectSteps(groups: readonly (readonly Episode[])[], minGroupSize = 1): CollectedStep[] {
+export function collectSteps(groups: readonly (readonly Episode[])[], minGroupSize = 1): TrainingStep[] {
   return atOnce(collectInPieces(groups, minGroupSize))
 }
 
 /** `collectSteps` for long rollouts, which pauses between steps. */
-export function* collectInPieces(groups: readonly (readonly Episode[])[], minGroupSize = 1): Pieces<CollectedStep[]> {
-  const collected: CollectedStep[] = []
+export function* collectInPieces(groups: readonly (readonly Episode[])[], minGroupSize = 1): Pieces<TrainingStep[]> {
+  const collected: TrainingStep[] = []
   for (const { task, member, episode } of learnedEpisodes(groups, minGroupSize)) {
     const { steps, outcome } = episode
     const next = yield* nextAnchors(episode)
@@ -38,7 +38,7 @@ export function* collectInPieces(groups: readonly (readonly Episode[])[], minGro
       const { observation, reward, valid, conversation, agent } = record
       const { anchor } = observation
       const { length } = record.completion
-      const step: { -readonly [Name in keyof CollectedStep]: CollectedStep[Name] } = {
+      const step: { -readonly [Name in keyof TrainingStep]: TrainingStep[Name] } = {
         task,
         episode: member,
         anchor,
@@ -58,7 +58,7 @@ export function* collectInPieces(groups: readonly (readonly Episode[])[], minGro
 }
 
 /** Returns the steps with the text of each token of their completions, in pieces. */
-export function withTexts(steps: readonly CollectedStep[], tokenizer: ChatCodec): Pieces<readonly CollectedStep[]> {
+export function withTexts(steps: readonly TrainingStep[], tokenizer: ChatCodec): Pieces<readonly TrainingStep[]> {
   return mapInPieces(steps, (step) => ({ ...step, tokenTexts: tokenTexts(tokenizer, step.record.completion) }))
 }
 

@@ -1,5 +1,5 @@
 import { integer, number } from "../options/field.ts"
-import type { Resolved } from "../options/table.ts"
+import type { ResolvedOf } from "../options/table.ts"
 import { bestOf } from "../runs/best.ts"
 import type { IterationReport } from "../runs/report.ts"
 
@@ -34,7 +34,7 @@ export function stopReason(
     plateau = Number.POSITIVE_INFINITY,
     kl = Number.POSITIVE_INFINITY,
     seconds = Number.POSITIVE_INFINITY,
-  }: Partial<Resolved<typeof stopFields>> = {},
+  }: Partial<ResolvedOf<typeof stopFields>> = {},
 ): string | undefined {
   const { iteration = 0, metrics = {} } = reports.at(-1) ?? {}
   const [distance = 0, taken = 0] = [metrics["policy/kl"], metrics["time/run"]]

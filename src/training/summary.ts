@@ -25,9 +25,12 @@ export function outcomeOf({ outcome, return: total, metrics, steps }: Episode): 
 export function summarize(episodes: readonly EpisodeOutcome[]): EvaluationReport {
   const finished = episodes.filter(isScored)
   const solved = episodes.filter(isSolved).length
+  const share = (end: Episode["outcome"]) => mean(episodes.map(({ outcome }) => Number(outcome === end)))
+  const excluded = share("excluded")
   return {
     episodes: episodes.length,
-    failed: episodes.length - finished.length,
+    failed: share("failed"),
+    ...(excluded > 0 && { excluded }),
     success: solved / episodes.length,
     successInterval: wilsonInterval(solved, episodes.length),
     meanReturn: mean(finished.map((episode) => episode.return)),
@@ -38,22 +41,26 @@ export function summarize(episodes: readonly EpisodeOutcome[]): EvaluationReport
 }
 
 /** Shares of valid and truncated completions. Empty if no completion was recorded. */
-function completionShares(episodes: readonly EpisodeOutcome[]): Pick<EvaluationReport, "valid" | "truncated"> {
+function completionShares(
+  episodes: readonly EpisodeOutcome[],
+): Pick<EvaluationReport, "valid" | "completionsTruncated"> {
   const withCompletions = episodes.filter(({ valid, truncated }) => valid !== undefined && truncated !== undefined)
   const sum = (key: "steps" | "valid" | "truncated") =>
     withCompletions.reduce((total, episode) => total + episode[key]!, 0)
   const completions = sum("steps")
-  return completions === 0 ? {} : { valid: sum("valid") / completions, truncated: sum("truncated") / completions }
+  return completions === 0
+    ? {}
+    : { valid: sum("valid") / completions, completionsTruncated: sum("truncated") / completions }
 }
 
-/** Whether the metric `success` of an episode is 1. Failed and dropped episodes count as unsuccessful. */
+/** Whether the metric `success` of an episode is 1. Failed and excluded episodes count as unsuccessful. */
 export function isSolved(episode: Pick<Episode, "outcome" | "metrics">): boolean {
   return isScored(episode) && resultOf(episode.metrics.success) === "success"
 }
 
 /**
  * Returns the mean of each metric over the scored episodes that have the metric, so that an environment may report metrics for some tasks
- * only. `success` is the share of all episodes: failed, dropped and empty episodes count as unsuccessful.
+ * only. `success` is the share of all episodes: failed, excluded and empty episodes count as unsuccessful.
  */
 export function meanMetrics(episodes: readonly Pick<Episode, "outcome" | "metrics">[]): Record<string, number> {
   return atOnce(meanMetricsInPieces(episodes))

@@ -95,7 +95,7 @@ export async function checkRun(directory: string): Promise<RunConfig> {
   )
 }
 
-/** From the configuration of the command line or of code; unknown in SFT, whose iterations are optimizer steps. */
+/** From the configuration of the command line or of code; unknown in SFT, which counts updates. */
 function plannedIterations({ training, iterations, resolved }: RunConfig, last?: IterationReport): number | undefined {
   if (last && "sft/epoch" in last.metrics) return undefined
   const within = (group: unknown) => (group as { readonly iterations?: unknown } | undefined)?.iterations

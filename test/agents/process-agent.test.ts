@@ -260,8 +260,8 @@ describe("a program at the gateway", () => {
     const tasks = ["null", "after null", "line", "long", "throws", "early", "silent"]
     const episodes = await playAll(script, tasks)
     expect(episodes.map(({ outcome, return: total, steps }) => [outcome, total, steps.length])).toEqual([
-      ["dropped", 0, 1],
-      ["dropped", 1, 1],
+      ["excluded", 0, 1],
+      ["excluded", 1, 1],
       ["terminated", 0.5, 1],
       ["truncated", 0, 3],
       ["failed", 0, 1],

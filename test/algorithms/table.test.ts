@@ -101,7 +101,7 @@ describe("algorithms are found", () => {
   it.each([
     ["hgop", /no algorithm hgop. Did you mean hgpo\?/],
     ["credits", /Did you mean credit\?/],
-    ["chess-by-post", /Known changes: credit, keys/],
+    ["chess-by-post", /Known changes: credit, step-groups/],
   ])("or rejected with what comes near: %s", (word, message) => {
     expect(() => findAlgorithms([word])).toThrow(
       expect.objectContaining({ code: "BAD_ARGUMENT", message: expect.stringMatching(message) }),

@@ -22,7 +22,7 @@ describe("two evaluations of one benchmark", () => {
     expect(success!.kinds.place).toMatchObject({ first: { mean: 0.8, count: 5 }, difference: { mean: close(0.8) } })
     expect(success!.kinds.heat!.difference).toEqual({ mean: 0, low: 0, high: 0, count: 5 })
     expect(rest).toMatchObject({
-      ...{ benchmark: "doors@1", tasks: 10, differing: [], failed: { first: 0, second: 0 } },
+      ...{ benchmark: "doors@1", tasks: 10, differing: [], unscored: { first: 0, second: 0 } },
       return: { first: { mean: 6 }, second: { mean: 2 }, difference: { mean: close(4), low: close(0.3059128221082) } },
       steps: { difference: { mean: close(-0.8) } },
     })
@@ -73,7 +73,7 @@ describe("two evaluations of one benchmark", () => {
         settings: { temperature: 0, environment: { history: 2, rules: false } },
       },
     )
-    const { differing, success, failed } = compareEvaluations(a, b)
+    const { differing, success, unscored } = compareEvaluations(a, b)
     expect(differing).toEqual([
       { name: "prompt", first: a.header.digests.prompt, second: digests.prompt },
       { name: "repeats", first: 1, second: 3 },
@@ -82,7 +82,7 @@ describe("two evaluations of one benchmark", () => {
       { name: "environment.rules", first: undefined, second: false },
     ])
     expect(success!.test.name).toBe("sign")
-    expect(failed).toEqual({ first: 0, second: 1 })
+    expect(unscored).toEqual({ first: 0, second: 1 })
   })
 
   it("have no return of what failed, which is lost all the same", () => {

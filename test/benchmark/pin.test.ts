@@ -5,7 +5,7 @@ import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { openBenchmark } from "../../src/benchmark/benchmark.ts"
 import { describeBenchmark } from "../../src/benchmark/find.ts"
-import { type PinBenchmarkOptions, pinBenchmark } from "../../src/benchmark/pin.ts"
+import { type CreateBenchmarkOptions, createBenchmark } from "../../src/benchmark/pin.ts"
 
 let folder = ""
 beforeAll(async () => {
@@ -44,12 +44,12 @@ async function write(name: string, asked: readonly object[] = questions, corpus:
 
 describe("a benchmark of one's own", () => {
   const path = () => join(folder, "bridges.benchmark.json")
-  const pin = (changes: Partial<PinBenchmarkOptions> = {}) =>
-    ({ environment: "search", tasks: 8, ...changes }) as PinBenchmarkOptions
+  const pin = (changes: Partial<CreateBenchmarkOptions> = {}) =>
+    ({ environment: "search", tasks: 8, ...changes }) as CreateBenchmarkOptions
 
   it("says which tasks they are, and none of the data nor where it lies", async () => {
     const options = { ...(await write("first")), topk: 2, rules: false, history: 1 }
-    const made = await pinBenchmark(path(), pin({ options }))
+    const made = await createBenchmark(path(), pin({ options }))
     expect(made).toMatchObject({ name: "bridges@1", options: { topk: 2 }, tasks: { count: 8 } })
     expect(made.options).toEqual({ topk: 2 })
     expect(made.places).toEqual(["questions", "testQuestions", "corpus"])
@@ -102,7 +102,7 @@ describe("a benchmark of one's own", () => {
     })
   })
 
-  it.each<[string, string, Partial<PinBenchmarkOptions> | object, string, RegExp]>([
+  it.each<[string, string, Partial<CreateBenchmarkOptions> | object, string, RegExp]>([
     ["what is there", "bridges.benchmark.json", {}, "FILE_EXISTS", /--overwrite/],
     ["another kind of file", "bridges.txt", {}, "BAD_ARGUMENT", /must end in \.json/],
     ["a folder that is not there", "none/a.json", {}, "BAD_ARGUMENT", /no folder/],
@@ -128,7 +128,7 @@ describe("a benchmark of one's own", () => {
     ],
   ])("is not made of %s, and nothing is written", async (_, file, changes, code, message) => {
     const before = await readFile(path(), "utf8")
-    await expect(pinBenchmark(join(folder, file), pin(changes))).rejects.toMatchObject({
+    await expect(createBenchmark(join(folder, file), pin(changes))).rejects.toMatchObject({
       code,
       message: expect.stringMatching(message),
     })
@@ -182,7 +182,7 @@ describe("a benchmark of one's own", () => {
       return { databases, questions: join(databases, "train.jsonl"), testQuestions: join(databases, "test.jsonl") }
     }
     const file = join(folder, "spider.json")
-    const { keys } = await pinBenchmark(file, { environment: "sql", options: await at("here"), tasks: 2 })
+    const { keys } = await createBenchmark(file, { environment: "sql", options: await at("here"), tasks: 2 })
     const benchmark = await openBenchmark(file, await at("there"))
     expect(benchmark.tasks.map(({ key }) => key)).toEqual(keys)
   })

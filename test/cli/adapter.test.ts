@@ -17,10 +17,10 @@ describe.skipIf(!built)("training an adapter from the terminal", () => {
   afterAll(async () => await rm(folder, { recursive: true }))
 
   it("saves an adapter in each checkpoint and a merged model at the end, with equal evaluations", async () => {
-    expect(await readdir(join(folder, "small/run/checkpoints/step-2"))).toContain("adapter_model.safetensors")
+    expect(await readdir(join(folder, "small/run/checkpoints/iteration-2"))).toContain("adapter_model.safetensors")
     const settings = ["--json", "-s", "training.evaluation.tasks=8"]
     const reports = []
-    for (const folder of ["small/run/checkpoints/step-2", "small/run/model"]) {
+    for (const folder of ["small/run/checkpoints/iteration-2", "small/run/model"]) {
       const { code, stdout } = await run("evaluate", "small/run/config.json", "-m", folder, ...settings)
       expect(code).toBe(0)
       const { model, ...report } = JSON.parse(stdout)
@@ -28,7 +28,7 @@ describe.skipIf(!built)("training an adapter from the terminal", () => {
       reports.push(report)
     }
     expect(reports[1]).toEqual(reports[0])
-    expect(await run("play", config, "-m", "small/run/checkpoints/step-2")).toMatchObject({ code: 0, stderr: "" })
+    expect(await run("play", config, "-m", "small/run/checkpoints/iteration-2")).toMatchObject({ code: 0, stderr: "" })
   })
 
   it("is resumed with other memory settings, but not with settings that change results", async () => {

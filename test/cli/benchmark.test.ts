@@ -97,12 +97,20 @@ describe.skipIf(!built)("gigpo benchmark, and evaluate on one (needs dist: npm r
     refused(await evaluate("--repeats", "2"), /--repeats needs a benchmark/)
     refused(await evaluate("--out", "c.jsonl"), /--out needs a benchmark/)
     refused(await run(["benchmark", "shw"]), /unknown command 'shw'/)
-    refused(await run(["benchmark", "pin", "small/config.yaml", "--out", "a.txt"]), /must end in \.json/)
+    refused(await run(["benchmark", "create", "small/config.yaml", "--out", "a.txt"]), /must end in \.json/)
     expect(await readdir(folder)).toEqual(before)
   })
 
   it("pins the tasks of a configuration, and rejects different ones", async () => {
-    const pinned = await run(["benchmark", "pin", "small/config.yaml", "--tasks", "12", "--out", "mine.benchmark.json"])
+    const pinned = await run([
+      "benchmark",
+      "create",
+      "small/config.yaml",
+      "--tasks",
+      "12",
+      "--out",
+      "mine.benchmark.json",
+    ])
     expect(pinned).toMatchObject({ code: 0, stderr: "" })
     expect(pinned.stdout).toMatch(/^mine@1: 12 tasks, environment [0-9a-f]{16}, in mine\.benchmark\.json\n$/)
     expect((await evaluate("--benchmark", "mine.benchmark.json")).stdout).toContain(

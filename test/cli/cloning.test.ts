@@ -60,14 +60,14 @@ describe.skipIf(!built)("gigpo sft (needs dist: npm run build:ts)", () => {
     const before = await weights(model)
     const stopped = await run(sft(model, ...target), { after: /^epoch 3\/6/m, signal: "SIGINT" })
     expect(stopped).toMatchObject({ code: 130, stderr: expect.stringContaining("[ABORTED]") })
-    const [, step, words] = /The state after step (\d+) is saved. To resume: gigpo (.+)$/m.exec(stopped.stdout)!
+    const [, step, words] = /The state after update (\d+) is saved. To resume: gigpo (.+)$/m.exec(stopped.stdout)!
     expect((await weights(model)).equals(before)).toBe(true)
 
     const again = await run(sft(model, ...target))
     expect(again).toMatchObject({ code: 2, stderr: expect.stringMatching(/--resume.*--overwrite.*\[RUN_EXISTS\]/) })
     const resumed = await run(words!.split(" ").map((word) => word.replaceAll("'", "")))
     expect(resumed).toMatchObject({ code: 0, stderr: "" })
-    expect(resumed.stdout).toMatch(new RegExp(`^Resuming after step ${step}\\.\nepoch \\d+/6`))
+    expect(resumed.stdout).toMatch(new RegExp(`^Resuming after update ${step}\\.\nepoch \\d+/6`))
     expect(resumed.stdout).not.toContain("epoch 2/6")
     expect((await weights(out)).equals(whole)).toBe(true)
     expect(await readdir(folder)).not.toContain(`${out}.sft`)

@@ -52,7 +52,7 @@ Only B ever solved: task 0, task 4, task 8, task 12, task 16
     const { stdout } = await compare("a", "b", "c")
     expect(stdout.match(/^doors@1/gm)).toHaveLength(2)
     expect(stdout).toContain(
-      "Different setting: repeats (1 and 3).\nDifferent setting: temperature (0.4 and 0).\nFailed episodes: 0 and 40.",
+      "Different setting: repeats (1 and 3).\nDifferent setting: temperature (0.4 and 0).\nFailed or excluded episodes: 0 and 40.",
     )
     expect(stdout).toContain("  B  c: \\x1b[31mred\n")
     expect(stdout).toMatch(

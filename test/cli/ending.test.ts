@@ -52,7 +52,7 @@ describe.skipIf(!built)("the end of a training (needs dist: npm run build:ts)", 
       /^The best evaluation was after iteration 1: success 100\.0 %.* To evaluate that model: gigpo (.*)$/m.exec(
         stdout,
       )!
-    expect(words).toBe("evaluate best/config.json --model best/checkpoints/step-1")
+    expect(words).toBe("evaluate best/config.json --model best/checkpoints/iteration-1")
     expect(await run(...words!.split(" "))).toMatchObject({ code: 0, stderr: "" })
     expect(stdout.match(/^Episodes fail: .*$/gm)).toEqual([
       'Episodes fail: 3 × foretold: no server 1, first in task {"index":1,"split":"train"}.',

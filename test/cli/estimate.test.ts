@@ -434,7 +434,7 @@ describe.skipIf(!built)("gigpo estimate", () => {
     expect(evaluations.map(({ episodes }) => episodes)).toEqual(Array(whole.evaluations).fill(whole.evaluationEpisodes))
     const bytes = async (file: string) => (await stat(join(folder, "small/run", file))).size
     expect(await bytes("metrics.jsonl")).toBeLessThan(disk.metrics)
-    const tensors = ["checkpoints/step-6/model.safetensors", "checkpoints/step-6/optimizer/model.safetensors"]
+    const tensors = ["checkpoints/iteration-6/model.safetensors", "checkpoints/iteration-6/optimizer/model.safetensors"]
     const checkpoint = (await Promise.all(tensors.map(bytes))).reduce((sum, size) => sum + size)
     // The files have headers besides, some hundred bytes a tensor.
     expect(checkpoint - disk.checkpoint).toBeGreaterThan(0)

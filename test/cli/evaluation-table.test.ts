@@ -17,12 +17,12 @@ const report = (changes: Partial<EvaluationReport>): EvaluationReport => ({
 describe("the lines of an evaluation", () => {
   it("name the temperature, that of training, and how many completions could be read", () => {
     const lines = evaluationTable(
-      report({ valid: 0.75, truncated: 0.5 }),
+      report({ valid: 0.75, completionsTruncated: 0.5 }),
       config("training.rollout.maxCompletionTokens=8"),
     )
     expect(lines).toContain("  valid           75.0 % of the completions; 50.0 % truncated at 8 tokens")
     expect(lines).toContain("  temperature     0.4 (training.evaluation.temperature); training samples at 1")
-    expect(evaluationTable(report({ valid: 1, truncated: 0 }), config())).toContain(
+    expect(evaluationTable(report({ valid: 1, completionsTruncated: 0 }), config())).toContain(
       "  valid           100.0 % of the completions",
     )
     const untold = evaluationTable(report({}), config("training.evaluation.temperature=0"))
@@ -32,15 +32,15 @@ describe("the lines of an evaluation", () => {
 
   it.each<[Partial<EvaluationReport>, RegExp | undefined]>([
     [
-      { valid: 0, truncated: 0 },
+      { valid: 0, completionsTruncated: 0 },
       /^None of the completions could be parsed as actions of sokoban\. Likely causes: a model .*; a chat template [^;]*\.$/,
     ],
     [
-      { valid: 0, truncated: 0.9 },
+      { valid: 0, completionsTruncated: 0.9 },
       /chat template .*; truncated completions: 90\.0 % reached training\.rollout\.maxCompletionTokens=8\.$/,
     ],
-    [{ valid: 0.05, truncated: 0 }, /^Only 5\.0 % of the completions/],
-    [{ valid: 0.1, truncated: 1 }, undefined],
+    [{ valid: 0.05, completionsTruncated: 0 }, /^Only 5\.0 % of the completions/],
+    [{ valid: 0.1, completionsTruncated: 1 }, undefined],
     [{}, undefined],
   ])("%j gives likely causes: %s", (changes, expected) => {
     const told = unreadable(report(changes), "sokoban", 8)
@@ -62,7 +62,7 @@ describe.skipIf(!built)("gigpo evaluate (needs dist: npm run build:ts)", () => {
     const { code, stdout, stderr } = await gigpo(["evaluate", "small/config.yaml", "--json"], { cwd: folder })
     expect(code).toBe(0)
     expect(stderr).toMatch(/^None of the completions could be parsed as actions of sokoban\./)
-    expect(JSON.parse(stdout)).toMatchObject({ temperature: 0.4, valid: 0, truncated: expect.any(Number) })
+    expect(JSON.parse(stdout)).toMatchObject({ temperature: 0.4, valid: 0, completionsTruncated: expect.any(Number) })
     const plain = await gigpo(["evaluate", "small/config.yaml"], { cwd: folder })
     expect(plain.stderr).toBe("")
     expect(plain.stdout).toMatch(/^None of the completions could be parsed/m)

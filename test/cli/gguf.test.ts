@@ -19,7 +19,7 @@ const exported = (...words: string[]) => gigpo(["export", ...words, "--as", "ggu
 
 describe.runIf(built)("gigpo export --as gguf", () => {
   it("writes a model and a Modelfile, and replaces them only with --overwrite", async () => {
-    expect(await exported("model", "-o", "a.gguf", "--type", "q8_0")).toMatchObject({ code: 0 })
+    expect(await exported("model", "-o", "a.gguf", "--dtype", "q8_0")).toMatchObject({ code: 0 })
     expect(await readFile(join(cwd, "a.Modelfile"), "utf8")).toBe('FROM ./a.gguf\nPARAMETER stop "<e>"\n')
     const { metadata, close } = await openGguf(join(cwd, "a.gguf"))
     await close()
@@ -36,7 +36,7 @@ describe.runIf(built)("gigpo export --as gguf", () => {
     [["model", "-o", "a.bin"], ".gguf"],
     [["model", "-o", "none/a.gguf"], "no folder"],
     [["nowhere", "-o", "a.gguf"], "no folder"],
-    [["model", "-o", "a.gguf", "--type", "q9_9"], "q9_9"],
+    [["model", "-o", "a.gguf", "--dtype", "q9_9"], "q9_9"],
   ])("rejects %j", async (words, message) => {
     const { code, stderr } = await exported(...words)
     expect(code).not.toBe(0)
@@ -44,17 +44,17 @@ describe.runIf(built)("gigpo export --as gguf", () => {
     expect(await readdir(cwd)).toEqual(["model"])
   })
 
-  it("rejects --type with another format", async () => {
-    const { code, stderr } = await gigpo(["export", "model", "--as", "csv", "-o", "a.csv", "--type", "f16"], { cwd })
+  it("rejects --dtype with another format", async () => {
+    const { code, stderr } = await gigpo(["export", "model", "--as", "csv", "-o", "a.csv", "--dtype", "f16"], { cwd })
     expect(code).not.toBe(0)
-    expect(stderr).toContain("--type applies only to --as gguf")
+    expect(stderr).toContain("--dtype applies only to --as gguf")
   })
 })
 
 describe.runIf(built)("an adapter next to a GGUF file", () => {
   it("is trained, saved, opened again by its folder alone, and exported with the same product", async () => {
     const file = join(cwd, "model.gguf")
-    expect(await exported("model", "-o", "model.gguf", "--type", "f32")).toMatchObject({ code: 0 })
+    expect(await exported("model", "-o", "model.gguf", "--dtype", "f32")).toMatchObject({ code: 0 })
     const row = Int32Array.from([1, 2, 3, 4])
     const folder = join(cwd, "adapter")
     const lora = { rank: 2, alpha: 3 }
@@ -79,8 +79,8 @@ describe.runIf(built)("an adapter next to a GGUF file", () => {
     expect(metadata.get("adapter.lora.alpha")).toBe(3)
     expect(tensors.get("blk.0.attn_q.weight.lora_a")).toMatchObject({ shape: [2, 32] })
     expect(tensors.get("blk.1.ffn_down.weight.lora_b")).toMatchObject({ shape: [32, 2] })
-    expect(await exported("adapter", "-o", "b.gguf", "--type", "f16")).toMatchObject({
-      stderr: expect.stringContaining("omit --type"),
+    expect(await exported("adapter", "-o", "b.gguf", "--dtype", "f16")).toMatchObject({
+      stderr: expect.stringContaining("omit --dtype"),
     })
   })
 })

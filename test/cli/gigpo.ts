@@ -46,7 +46,7 @@ export async function gigpo(words: readonly string[], options: GigpoOptions): Pr
   const { DEBUG: _, npm_command: __, ...inherited } = process.env
   const child = spawn(process.execPath, [main, ...words], {
     cwd: options.cwd,
-    env: { ...inherited, XDG_STATE_HOME: state, GIGPO_SILENCE: "0", ...options.env }, // on a busy machine anything may take seconds
+    env: { ...inherited, XDG_STATE_HOME: state, GIGPO_HEARTBEAT: "0", ...options.env }, // on a busy machine anything may take seconds
     stdio: "pipe",
   })
   options.onStart?.(child)

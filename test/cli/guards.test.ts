@@ -32,10 +32,10 @@ describe.skipIf(!built)("a training that goes wrong (needs dist: npm run build:t
       expect(code).toBe(4)
       expect(stderr).toMatch(/\[NON_FINITE\]/)
       const [, good, iteration] = /The last good checkpoint is (\S+), after iteration (\d+)\./.exec(stderr)!
-      expect(good).toBe(join(folder, name, "checkpoints", `step-${iteration}`))
+      expect(good).toBe(join(folder, name, "checkpoints", `iteration-${iteration}`))
       expect(Number(iteration)).toBe(3)
-      const steps = (await checkpoints(name)).filter((one) => one.startsWith("step-"))
-      expect(steps.at(-1)).toBe("step-3")
+      const steps = (await checkpoints(name)).filter((one) => one.startsWith("iteration-"))
+      expect(steps.at(-1)).toBe("iteration-3")
       expect(await verifyCheckpoint(good!)).toMatchObject({ iteration: 3 })
       expect((await readdir(join(folder, name))).filter((one) => /^(failure-\d+|model)$/.test(one))).toEqual([
         expect.stringMatching(/^failure-/),
@@ -56,7 +56,7 @@ describe.skipIf(!built)("a training that goes wrong (needs dist: npm run build:t
       const { code, stderr } = await train(name, ...sets)
       expect(code).toBe(4)
       expect(stderr).toMatch(/There is no good checkpoint.*\[NON_FINITE\]/)
-      expect((await checkpoints(name)).filter((one) => one.startsWith("step-"))).toEqual([])
+      expect((await checkpoints(name)).filter((one) => one.startsWith("iteration-"))).toEqual([])
     },
   )
 
@@ -67,9 +67,9 @@ describe.skipIf(!built)("a training that goes wrong (needs dist: npm run build:t
     const { code, stderr } = await run(words)
     expect(code).toBe(4)
     expect(stderr).toContain(
-      `The last good checkpoint is ${join(folder, "good", "checkpoints", "step-2")}, after iteration 2.`,
+      `The last good checkpoint is ${join(folder, "good", "checkpoints", "iteration-2")}, after iteration 2.`,
     )
-    expect(await verifyCheckpoint(join(folder, "good", "checkpoints", "step-2"))).toMatchObject({ iteration: 2 })
+    expect(await verifyCheckpoint(join(folder, "good", "checkpoints", "iteration-2"))).toMatchObject({ iteration: 2 })
   })
 
   const environment = async (name: string, step: string) => {
@@ -109,7 +109,7 @@ describe.skipIf(!built)("a training that goes wrong (needs dist: npm run build:t
         "the connection broke [BAD_ENVIRONMENT]\n",
     )
     const iteration = Number(/The state after iteration (\d+) is saved\. To resume: /.exec(stdout)?.[1])
-    expect(await checkpoints("timed")).toContain(`step-${iteration}`)
+    expect(await checkpoints("timed")).toContain(`iteration-${iteration}`)
   })
 
   it("because its environment throws in timer after timer is saved all the same", async () => {
@@ -159,10 +159,10 @@ describe.skipIf(!built)("a training that goes wrong (needs dist: npm run build:t
     const bounds = ["training.guards.minEntropy=100", "training.guards.patience=2", "training.evaluation.every=0"]
     const warned = await train("warned", ...bounds)
     expect(warned).toMatchObject({ code: 0, stderr: "" })
-    expect(warned.stdout).toMatch(/guard\/entropy\), below its bound of 100 \(guards\.minEntropy\) for 2 iterations/)
+    expect(warned.stdout).toMatch(/policy\/entropy\), below its bound of 100 \(guards\.minEntropy\) for 2 iterations/)
     const stopped = await train("stopped", ...bounds, "training.guards.collapse=stop", "training.checkpointEvery=100")
     expect(stopped.code).toBe(4)
     expect(stopped.stderr).toMatch(/collapsed by iteration 2\. .*\[COLLAPSED\]/)
-    expect(await checkpoints("stopped")).toEqual(["step-2"])
+    expect(await checkpoints("stopped")).toEqual(["iteration-2"])
   })
 })

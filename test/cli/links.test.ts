@@ -66,7 +66,7 @@ describe.skipIf(!built || process.platform === "win32")(
       [
         "train --resume",
         "run",
-        "checkpoints/step-2",
+        "checkpoints/iteration-2",
         ({ folder }: Place) => ["train", config(), "--set", `run=${folder}`, ...ours(), "--resume"],
       ],
       [
@@ -173,7 +173,7 @@ describe.skipIf(!built || process.platform === "win32")(
       const elsewhere = join(folder, "elsewhere")
       await mkdir(elsewhere)
       await writeFile(join(elsewhere, "victim.txt"), "mine")
-      const step = join(theirs, "checkpoints", "step-1")
+      const step = join(theirs, "checkpoints", "iteration-1")
       await mkdir(step)
       await symlink(elsewhere, join(step, "d"))
       const files = [{ name: "d/victim.txt", bytes: 4, sha256: await hashFile(join(elsewhere, "victim.txt")) }]

@@ -23,7 +23,7 @@ describe.skipIf(!built)("a model and the environment that it was made for (needs
   })
   afterAll(async () => await rm(folder, { recursive: true, force: true }))
 
-  const made = ["line/model", "cloned", "run/model", "run/checkpoints/step-1"]
+  const made = ["line/model", "cloned", "run/model", "run/checkpoints/iteration-1"]
 
   it("are recorded with the model, however it was created", async () => {
     for (const model of made) expect(await madeFor(join(folder, model))).toBe("number-line")
@@ -55,7 +55,7 @@ describe.skipIf(!built)("a model and the environment that it was made for (needs
   it("cause no warning if they fit, or if nothing is recorded", async () => {
     for (const [config, model] of [
       ["line/config.yaml", "run/model"],
-      ["line/config.yaml", "run/checkpoints/step-1"],
+      ["line/config.yaml", "run/checkpoints/iteration-1"],
       ["sokoban/config.yaml", "sokoban/model"],
       ["sokoban/config.yaml", "unknown"],
     ] as const)

@@ -68,8 +68,8 @@ describe.skipIf(!built)("a custom environment", () => {
       .split("\n")
       .map((line) => JSON.parse(line).metrics)
     // A guess that rules nothing out wastes a step; where nothing was guessed there is nothing to waste.
-    for (const metrics of all) expect("episode/wasted" in metrics).toBe(metrics["episode/success"] > 0)
-    expect(Math.max(...all.map((metrics) => metrics["episode/wasted"] ?? 0))).toBeLessThan(1)
+    for (const metrics of all) expect("episode/loop-steps" in metrics).toBe(metrics["episode/success"] > 0)
+    expect(Math.max(...all.map((metrics) => metrics["episode/loop-steps"] ?? 0))).toBeLessThan(1)
     const more = await run(
       "train",
       config,

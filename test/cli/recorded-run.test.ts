@@ -172,7 +172,7 @@ describe.skipIf(!built)("a recorded run (needs dist: npm run build:ts)", () => {
       ["episodes", "runs/sokoban", "--evaluation", "--iteration", "1"],
       /No episodes of the evaluation after iteration 1 .*recorded are those after 0, /,
     ],
-    [["episodes", "runs/sokoban", "--show", "3"], /iteration\/group\/member, as in 12\/3\/5/],
+    [["episodes", "runs/sokoban", "--show", "3"], /iteration\/group\/episode, as in 12\/3\/5/],
     [["episodes", "runs/sokoban", "--show", "3/9/0"], /Group 9 of iteration 3 was not recorded/],
     [["episodes", "runs/sokoban", "--show", "3/0/7"], /has 3 episodes; member 7 is not in 0 to 2/],
     [["episodes", "runs/sokoban", "--failed"], /--failed was renamed to --unsuccessful/],

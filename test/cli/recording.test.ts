@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { completionText } from "../../src/view/data/recorded.ts"
 import { episodesPath, recordedIterations } from "../../src/view/record/folder.ts"
-import { readEpisodes, readSummaries } from "../../src/view/record/read.ts"
+import { readEpisodes, readRecordedIterations } from "../../src/view/record/read.ts"
 import { all } from "../training/tiny.ts"
 import { built, gigpo, tiny } from "./gigpo.ts"
 
@@ -28,7 +28,7 @@ describe.skipIf(!built)("episodes of gigpo train (needs dist: npm run build:ts)"
     expect(await run("init", "sokoban", "small", ...tiny)).toMatchObject({ code: 0 })
     expect(await run("train", "small/config.yaml", "--json")).toMatchObject({ code: 0 })
     expect(await recordedIterations(directory)).toEqual([1, 2, 3, 4, 5, 6])
-    const summaries = await readSummaries(directory)
+    const summaries = await readRecordedIterations(directory)
     for (const { iteration, metrics } of (await reports()).slice(1)) {
       const groups = await all(readEpisodes(directory, { from: iteration, to: iteration }))
       const episodes = groups.flatMap((group) => group.episodes)
@@ -58,7 +58,7 @@ describe.skipIf(!built)("episodes of gigpo train (needs dist: npm run build:ts)"
   it("are replaced if the run resumes from an earlier checkpoint, also by fewer", async () => {
     const lost = await readFile(episodesPath(directory, 6))
     await copyFile(episodesPath(directory, 6), episodesPath(directory, 9))
-    await rm(join(directory, "checkpoints/step-6"), { recursive: true })
+    await rm(join(directory, "checkpoints/iteration-6"), { recursive: true })
     const less = ["--set", "recording.groups=1", "--set", "recording.keep=4"]
     expect(await run("train", "small/run/config.json", "--resume", "--json", ...less)).toMatchObject({ code: 0 })
     expect(await recordedIterations(directory)).toEqual([3, 4, 5, 6])

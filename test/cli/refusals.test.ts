@@ -54,7 +54,7 @@ const commands: readonly (readonly string[])[] = [
   ),
   ["train", "demo/config.yaml"],
   ["train", "demo/config.yaml", "--resume", ...set("training.groups=9")],
-  ["train", "demo/config.yaml", "--overwrite", "--fork", "demo/run/checkpoints/step-6"],
+  ["train", "demo/config.yaml", "--overwrite", "--fork", "demo/run/checkpoints/iteration-6"],
   ["train", "demo/config.yaml", "--fork", "demo/model", ...set("run=demo/branch")],
 ]
 

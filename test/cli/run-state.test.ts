@@ -38,8 +38,10 @@ describe.skipIf(!built)("the state of a run (needs dist: npm run build:ts)", () 
   afterAll(async () => await rm(folder, { recursive: true, force: true }))
 
   const newest = async (name: string): Promise<string> => {
-    const steps = (await readdir(join(folder, name, "checkpoints"))).map((step) => Number(step.slice("step-".length)))
-    return join(name, "checkpoints", `step-${Math.max(...steps)}`)
+    const steps = (await readdir(join(folder, name, "checkpoints"))).map((step) =>
+      Number(step.slice("iteration-".length)),
+    )
+    return join(name, "checkpoints", `iteration-${Math.max(...steps)}`)
   }
 
   describe("of a run continued after its end", () => {

@@ -21,7 +21,7 @@ import {
 } from "../../src/options/field.ts"
 import { isModulePath } from "../../src/options/module-path.ts"
 import { readTable } from "../../src/options/read.ts"
-import type { Entry, Fields } from "../../src/options/table.ts"
+import type { Entry, OptionFields } from "../../src/options/table.ts"
 import { modulePattern, tableSchema } from "../../src/options/table-schema.ts"
 
 const root = join(import.meta.dirname, "../..")
@@ -92,7 +92,7 @@ describe("the schema of configurations", () => {
     expect(properties.seed).toMatchObject({ type: "integer", minimum: 0, default: 0, description: expect.any(String) })
     const described = JSON.stringify([properties, $defs])
     const seen = new Set<Entry>()
-    const check = (fields: Fields) => {
+    const check = (fields: OptionFields) => {
       for (const entry of Object.values(fields)) {
         if (seen.has(entry) || "codeOnly" in entry) continue
         seen.add(entry)

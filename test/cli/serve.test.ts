@@ -217,7 +217,7 @@ describe.skipIf(!built)("gigpo serve (needs dist: npm run build:ts)", () => {
     const sets = ["lora.rank=2", "training.iterations=2", "training.optimizer.learningRate=1e-4"]
     const trained = await run("train", "small/config.yaml", ...sets.flatMap((one) => ["-s", one]))
     expect(trained).toMatchObject({ code: 0 })
-    const checkpoint = "small/run/checkpoints/step-2"
+    const checkpoint = "small/run/checkpoints/iteration-2"
     const texts = []
     for (const words of [["small/run"], [checkpoint], ["small/model", "--adapter", checkpoint], ["small/model"]]) {
       const { kill, ended, ask } = await serve(words)

@@ -144,7 +144,7 @@ const commands: readonly (readonly [name: string, words: readonly string[], phas
       "the first evaluation": nth("tasks test", 1),
       "a rollout": nth("tasks train", 2),
       "an update": { ...nth("update", 3), says: saved },
-      "saving a checkpoint": { ...written(/^made\/checkpoints\/step-2\.tmp-\w+$/), says: saved },
+      "saving a checkpoint": { ...written(/^made\/checkpoints\/iteration-2\.tmp-\w+$/), says: saved },
       "an evaluation in the middle": { ...nth("tasks test", 2), says: saved },
       "the last evaluation": { ...nth("tasks test", 3), says: saved },
       "saving the model": written(/^made\/model\.tmp-\w+$/),

@@ -175,7 +175,7 @@ describe("the view of a training", () => {
   }
   const evaluation = {
     episodes: 4,
-    failed: 1,
+    failed: 1 / 4,
     success: 0.5,
     successInterval: [0.15, 0.85],
     meanReturn: 2,
@@ -185,7 +185,7 @@ describe("the view of a training", () => {
 
   it("omits success if it is not reported", () => {
     expect(describeEvaluation({ ...evaluation, metrics: {} })).toBe(
-      "success not reported, return 2, steps 9, 1 of 4 failed",
+      "success not reported, return 2, steps 9, 25.0 % failed",
     )
   })
 
@@ -200,7 +200,7 @@ describe("the view of a training", () => {
       "success 0.43   return 1.92",
       "loss 0.0123   KL 0.001   entropy 0.83",
       expect.stringMatching(/^\d.* elapsed {3}about .* left$/),
-      "evaluation after 1: success 50.0 % (95 %: 15.0 % to 85.0 %), return 2, steps 9, 1 of 4 failed",
+      "evaluation after 1: success 50.0 % (95 %: 15.0 % to 85.0 %), return 2, steps 9, 25.0 % failed",
     ])
   })
 
@@ -291,7 +291,7 @@ describe("the view of a training", () => {
     view.progress({ stage: "rollout", done: 4, total: 4 })
     view.report({ iteration: 1, metrics })
     expect(output.written.split("\n")).toEqual([
-      "evaluation after 0: success 50.0 % (95 %: 15.0 % to 85.0 %), return 2, steps 9, 1 of 4 failed",
+      "evaluation after 0: success 50.0 % (95 %: 15.0 % to 85.0 %), return 2, steps 9, 25.0 % failed",
       expect.stringMatching(
         /^iteration 1\/10 {2}success 0.43 {2}return 1.92 {2}loss 0.0123 {2}KL 0.001 {2}entropy 0.83 {2}.* elapsed {2}about .* left$/,
       ),

@@ -50,7 +50,7 @@ const openers: Readonly<Record<string, Words>> = {
   play: ["play", "theirs/config.json", "--expert"],
   anchors: ["anchors", "theirs/config.json"],
   estimate: ["estimate", "theirs/config.json"],
-  "benchmark pin": ["benchmark", "pin", "theirs/config.json", "--out", "mine.json"],
+  "benchmark create": ["benchmark", "create", "theirs/config.json", "--out", "mine.json"],
   "benchmark show": ["benchmark", "show", "sokoban/6x6@1", "--config", "theirs/config.json"],
 }
 

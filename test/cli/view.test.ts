@@ -126,7 +126,7 @@ describe.skipIf(!built)("gigpo view and gigpo report (need dist: npm run build:t
 
   it("explains itself", async () => {
     expect((await run("view", "--help")).stdout).toMatch(/runs\.\.\..*--host <address>.*--port <number>.*--allow-host/s)
-    expect((await run("report", "--help")).stdout).toMatch(/--out <file>.*--episodes.*--max-megabytes.*--overwrite/s)
+    expect((await run("report", "--help")).stdout).toMatch(/--out <file>.*--episodes.*--max-size.*--overwrite/s)
     expect((await run("--help")).stdout).toMatch(/view .*show runs.*report .*write runs/s)
   })
 })

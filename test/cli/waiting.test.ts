@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { built, gigpo, tiny } from "./gigpo.ts"
 
 /** Any work at all is announced. */
-const env = { GIGPO_SILENCE: "0.001" }
+const env = { GIGPO_HEARTBEAT: "0.001" }
 
 describe.skipIf(!built)("progress messages of commands (need dist: npm run build:ts)", () => {
   let folder: string
@@ -65,8 +65,8 @@ describe.skipIf(!built)("progress messages of commands (need dist: npm run build
       4,
     ],
     "benchmark show": [() => ["benchmark", "show", "sokoban/6x6@1", "--tasks", "--json"], /opening the benchmark/],
-    "benchmark pin": [
-      () => ["benchmark", "pin", config, "--out", "mine.json", "--tasks", "200"],
+    "benchmark create": [
+      () => ["benchmark", "create", config, "--out", "mine.json", "--tasks", "200"],
       /200 tasks of sokoban/,
     ],
     report: [() => ["report", "small/run", "--out", "report.html"], /reading small\/run|writing episodes/],
@@ -113,12 +113,14 @@ describe.skipIf(!built)("progress messages of commands (need dist: npm run build
   })
 
   it("are absent if disabled", async () => {
-    const outcome = await gigpo(["--silence", "0", "evaluate", config, ...few], {
+    const outcome = await gigpo(["--heartbeat", "0", "evaluate", config, ...few], {
       cwd: folder,
-      env: { GIGPO_SILENCE: "1" },
+      env: { GIGPO_HEARTBEAT: "1" },
     })
     expect(outcome).toMatchObject({ code: 0, stderr: "" })
-    const wrong = await gigpo(["--silence", "soon", "doctor"], { cwd: folder })
+    const wrong = await gigpo(["--heartbeat", "soon", "doctor"], { cwd: folder })
     expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining("number of seconds") })
+    const former = await gigpo(["--silence", "30", "doctor"], { cwd: folder })
+    expect(former).toMatchObject({ code: 2, stderr: expect.stringContaining("--silence was renamed to --heartbeat.") })
   })
 })

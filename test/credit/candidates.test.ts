@@ -1,15 +1,15 @@
 import { expect, it } from "vitest"
 import { toBatch } from "../../src/credit/batch.ts"
 import { candidateScores, candidateSequences } from "../../src/credit/candidates.ts"
-import type { Batch, CandidateRecord, Credit } from "../../src/credit/estimator.ts"
+import type { Batch, Credit, EstimatorCandidate } from "../../src/credit/estimator.ts"
 import { normalizer } from "../../src/credit/normalizer.ts"
 
 const [prompt, logProbs] = [Int32Array.of(1, 2), Float32Array.of(-1)]
-const candidate = (score: number, token = 3, more: Partial<CandidateRecord> = {}): CandidateRecord => ({
+const candidate = (score: number, token = 3, more: Partial<EstimatorCandidate> = {}): EstimatorCandidate => ({
   ...{ prompt, logProbs, completion: Int32Array.of(token), text: "t", action: "t", valid: true, score },
   ...more,
 })
-const step = (score: number | undefined, others: readonly CandidateRecord[] = [], reward = 0) => ({
+const step = (score: number | undefined, others: readonly EstimatorCandidate[] = [], reward = 0) => ({
   ...{ task: 0, episode: 0, anchor: "s", reward },
   record: { observation: { text: "s", anchor: "s" }, text: "t", action: "t", score, candidates: others },
 })

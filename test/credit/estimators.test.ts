@@ -45,8 +45,8 @@ describe("gigpo", () => {
         "step-group/count": diagnostics.stepGroups,
         "step-group/size": diagnostics.meanStepGroupSize,
         "step-group/singletons": diagnostics.singletonShare,
-        "step-group/compared": diagnostics.comparedShare,
-        "step-group/compared-across": diagnostics.comparedAcrossShare,
+        "step-group/nonzero": diagnostics.nonzeroShare,
+        "step-group/nonzero-across": diagnostics.nonzeroAcrossShare,
         "advantage/step-share": diagnostics.stepShare,
       })
     }

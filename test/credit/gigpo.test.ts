@@ -155,8 +155,8 @@ describe("gigpoAdvantages", () => {
       episodeGroups: 1,
       constantEpisodeGroups: 0,
       constantStepGroups: 0,
-      comparedShare: 0.4,
-      comparedAcrossShare: 0.4,
+      nonzeroShare: 0.4,
+      nonzeroAcrossShare: 0.4,
       episodeShare: expect.closeTo(25 / (25 + 18.05), 12),
       stepShare: expect.closeTo(18.05 / (25 + 18.05), 12),
       advantageMean: expect.closeTo(1, 12),
@@ -184,7 +184,7 @@ describe("gigpoAdvantages", () => {
       stepGroups: 4,
       constantStepGroups: 2,
       // The two of "split"; those of "won" are worth the same.
-      comparedShare: 2 / 7,
+      nonzeroShare: 2 / 7,
     })
   })
 
@@ -205,7 +205,7 @@ describe("gigpoAdvantages", () => {
       ...episode("meet", 1, [["x", 0]]),
       ...episode("meet", 2, [["y", 0]]),
     ])
-    expect(diagnostics).toMatchObject({ comparedShare: 5 / 8, comparedAcrossShare: 3 / 8 })
+    expect(diagnostics).toMatchObject({ nonzeroShare: 5 / 8, nonzeroAcrossShare: 3 / 8 })
   })
 
   it("returns an empty result for no steps", () => {

@@ -8,7 +8,7 @@ import type { Environment } from "../../src/environment/environment.ts"
 import { only } from "../../src/options/fixed.ts"
 import type { Named } from "../../src/options/named.ts"
 import { readOptions } from "../../src/options/read.ts"
-import type { Fields } from "../../src/options/table.ts"
+import type { OptionFields } from "../../src/options/table.ts"
 import { Run } from "../../src/runs/run.ts"
 import { train } from "../../src/training/train.ts"
 import { characters, TablePolicy } from "../training/table-policy.ts"
@@ -129,7 +129,7 @@ it.each(Object.keys(estimators).filter((name) => !paidBeside.has(name)))(
 )
 
 it.each(Object.keys(estimators).filter((name) => name !== "remax"))("%s gives no steps nothing", async (name) => {
-  const { fields, make }: Named<Fields, Estimator> = estimators[name as keyof typeof estimators]
+  const { fields, make }: Named<OptionFields, Estimator> = estimators[name as keyof typeof estimators]
   const estimator = make(only(readOptions(name, options[name] ?? {}, fields), fields) as never)
   const { advantages } = await creditOf(estimator, [], { value: [], entropy: [], old: [], squares: [] })
   expect(advantages).toHaveLength(0)

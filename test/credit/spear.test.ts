@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs"
 import { describe, expect, it } from "vitest"
 import { emaGrpo } from "../../src/credit/ema-grpo.ts"
-import type { Credit, Estimator, StepRecord } from "../../src/credit/estimator.ts"
+import type { Credit, Estimator, EstimatorStep } from "../../src/credit/estimator.ts"
 import { gigpo } from "../../src/credit/gigpo.ts"
 import { grpo } from "../../src/credit/grpo.ts"
 import { imitationWeight, spear } from "../../src/credit/spear.ts"
@@ -16,7 +16,7 @@ const sampled = (steps: readonly Told[], iteration: number): Told[] =>
     const prompt = Int32Array.of(1000 + iteration, row)
     const completion = Int32Array.from({ length: step.length }, (_, token) => token + 1)
     const logProbs = Float32Array.from(completion, (token) => -token / 8)
-    return { ...step, record: { ...step.record!, prompt, completion, logProbs } as StepRecord }
+    return { ...step, record: { ...step.record!, prompt, completion, logProbs } as EstimatorStep }
   })
 const iterations = worlds.map(sampled)
 

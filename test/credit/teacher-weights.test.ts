@@ -44,7 +44,7 @@ describe("teacherWeights", () => {
     expect(kept).toBe(advantages)
     const all = [Math.exp(0.05), Math.exp(-0.1), 2, Math.exp(-0.15), 2, Math.exp(-0.2)]
     expect(metrics).toEqual({
-      "teacher/gap": expect.closeTo((0.1 - 0.2 + 3 + 0.3 - 5 + 0.4) / 6, 9),
+      "teacher/log-ratio": expect.closeTo((0.1 - 0.2 + 3 + 0.3 - 5 + 0.4) / 6, 9),
       "teacher/weight": expect.closeTo(all.reduce((a, b) => a + b) / 6, 9),
     })
   })

@@ -246,7 +246,7 @@ describe("a policy in use rejects", () => {
       { importanceSamplingLevel: "tokens" as "token" },
       /importanceSamplingLevel is "tokens"; give one of "token", "sequence"\./,
     ],
-    [{ unit: "step" as "segment" }, /unit is "step"; give one of "segment", "sequence"\./],
+    [{ unit: "step" as "completion" }, /unit is "step"; give one of "completion", "conversation"\./],
     [{ kind: "ppo" as "clipped-surrogate" }, /has kind "ppo"; use cross-entropy, clipped-surrogate, linear\./],
   ])("the loss %j", async (wrong, message) => {
     await expectRefused(() => policy.forwardBackward([row], surrogate(wrong)), "BAD_ARGUMENT", message)

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest"
-import type { RunPlan } from "../../src/engine/engine.ts"
+import type { EngineRequirements } from "../../src/engine/engine.ts"
 import { refusals } from "../../src/engine/native/check-plan.ts"
 import { NativePolicy } from "../../src/engine/native/native-policy.ts"
 import { modelPath, surrogate } from "./fixtures.ts"
 
-const plan: RunPlan = {
+const plan: EngineRequirements = {
   loss: surrogate(),
   entropyCoefficients: true,
   statistics: ["entropy"],
@@ -27,7 +27,7 @@ describe("the plan of a run", () => {
       statistics: ["entropy", "hellinger", "top", "variance"],
       models: ["reference", "teacher"],
       optimizer: { learningRate: -1 },
-    } as unknown as RunPlan
+    } as unknown as EngineRequirements
     expect(await policy.check(wrong)).toEqual([
       'The native engine does not support the loss "ppo": use "linear", for which the trainer evaluates the loss.',
       'The native engine does not support the statistic "variance"; it supports "entropy", "hellinger", "top". Choose another loss or estimator.',

@@ -182,7 +182,7 @@ describe("a row as one sequence", () => {
       options,
     )
     await policy.clearGradients()
-    const report = await policy.forwardBackward(rows, surrogate({ ...options, unit: "sequence" }))
+    const report = await policy.forwardBackward(rows, surrogate({ ...options, unit: "conversation" }))
     const found = await gradients(policy, names)
     expect(report.loss).toBeCloseTo(loss, 5)
     await policy.clearGradients()
@@ -198,7 +198,7 @@ describe("a row as one sequence", () => {
     for (const importanceSamplingLevel of ["token", "sequence"] as const) {
       const options = { importanceSamplingLevel, aggregation: "sequence-mean-token-mean" } as const
       const reports = []
-      for (const unit of ["segment", "sequence"] as const)
+      for (const unit of ["completion", "conversation"] as const)
         reports.push(await policy.forwardBackward(steps, surrogate({ ...options, unit })))
       expect(reports[1]).toEqual(reports[0])
     }

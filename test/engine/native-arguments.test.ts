@@ -59,7 +59,7 @@ const loss: NativeTrainingLoss = {
   ...numbers,
   mode: "policy",
   temperature: 1,
-  unit: "segment",
+  unit: "completion",
   skipZeroAdvantage: false,
 }
 
@@ -85,7 +85,7 @@ describe("native code", () => {
     [{ aggregation: "mean" }, /aggregation is "mean"; give one of "token-mean", /],
     [{ aggregation: "sequence-mean-fixed-length", fixedLength: 0 }, /fixedLength must be at least 1\./],
     [{ importanceSamplingLevel: 1 }, /importanceSamplingLevel is "1"; give one of "token", "sequence"\./],
-    [{ unit: undefined }, /unit is "undefined"; give one of "segment", "sequence"\./],
+    [{ unit: undefined }, /unit is "undefined"; give one of "completion", "conversation"\./],
     [{ klWeight: 0.1 }, /This loss needs referenceLogProbs\./],
   ])("does not know the loss %j", async (wrong, message) => {
     const call = train(batch, { ...loss, ...wrong })

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest"
 import type { Environment } from "../../src/environment/environment.ts"
 import { lookFirst } from "../../src/environment/look-first.ts"
-import { recent } from "../../src/environment/memory/recent.ts"
-import { parallel } from "../../src/environment/parallel.ts"
+import { recentMemory } from "../../src/environment/memory/recent.ts"
+import { parallelCopies } from "../../src/environment/parallel.ts"
 import { planFirst } from "../../src/environment/plan-first.ts"
 import { checkEnvironment } from "../../src/rollout/check-environment.ts"
 import { startEpisode } from "../../src/rollout/environment-episode.ts"
@@ -21,7 +21,7 @@ const asked = (
 
 describe("environment wrappers", () => {
   it.each([
-    ["parallel", parallel(doors, { copies: 3 })],
+    ["parallel", parallelCopies(doors, { copies: 3 })],
     ["planFirst", planFirst(doors)],
     ["lookFirst", lookFirst(doors, { steps: 2 })],
   ])("%s keeps the contract", async (_, environment) => {
@@ -29,11 +29,11 @@ describe("environment wrappers", () => {
   })
 
   it.each([
-    ["parallel", (inner: typeof doors) => parallel(inner, { copies: 2 })],
+    ["parallel", (inner: typeof doors) => parallelCopies(inner, { copies: 2 })],
     ["planFirst", (inner: typeof doors) => planFirst(inner)],
     ["lookFirst", (inner: typeof doors) => lookFirst(inner, { steps: 2 })],
   ])("%s shows what the memory of its environment tells", async (_, wrap) => {
-    const environment = wrap(doorsEnvironment({ memory: recent({ history: "all" }) }))
+    const environment = wrap(doorsEnvironment({ memory: recentMemory({ history: "all" }) }))
     const context = { environment, task: task!, random: new Random(2), environmentTimeout: 30 }
     await using episode = await startEpisode(context)
     const past = [{ observation: episode.first, completion: "r", action: "wait" }]
@@ -42,7 +42,7 @@ describe("environment wrappers", () => {
   })
 
   it("parallel drives copies that end independently", async () => {
-    const environment = parallel(doors, { copies: 2, reward: "mean", episodeEnd: "last-copy" })
+    const environment = parallelCopies(doors, { copies: 2, reward: "mean", episodeEnd: "last-copy" })
     const episode = await start(environment)
     const [one, two, three] = task!.rooms.map(right)
     const { action, valid } = environment.parse(`<env1>${one}</env1> and <env2>nothing</env2>`, episode.first)
@@ -59,7 +59,7 @@ describe("environment wrappers", () => {
   })
 
   it("parallel pays the largest reward of the copies that acted, and ends with the first success", async () => {
-    const environment = parallel(doors, { copies: 3 })
+    const environment = parallelCopies(doors, { copies: 3 })
     const episode = await start(environment)
     const [one, two, three] = task!.rooms.map(right)
     const open = (...actions: readonly (string | undefined)[]) => episode.step(actions.map((a) => a ?? "").join("\n"))
@@ -77,7 +77,7 @@ describe("environment wrappers", () => {
   })
 
   it("parallel truncates an episode at its limit of steps, also where all copies are idle", async () => {
-    const episode = await start(parallel(doors, { copies: 2, maxSteps: 3 }))
+    const episode = await start(parallelCopies(doors, { copies: 2, maxSteps: 3 }))
     for (const _ of [1, 2]) expect(await episode.step("\n")).toMatchObject({ terminated: false, truncated: false })
     expect(await episode.step("\n")).toMatchObject({ terminated: false, truncated: true })
   })
@@ -91,7 +91,7 @@ describe("environment wrappers", () => {
       ["first-success", true],
       ["last-copy", false],
     ] as const) {
-      const episode = await start(parallel(silent, { copies: 2, episodeEnd }))
+      const episode = await start(parallelCopies(silent, { copies: 2, episodeEnd }))
       for (const action of [one, two]) expect(await episode.step(`${action}\n`)).toMatchObject({ terminated: false })
       expect(await episode.step(`${three}\n`)).toMatchObject({ reward: 1, terminated: over })
     }

@@ -1,13 +1,13 @@
 import { expect, it } from "vitest"
 import type { Environment, Observation } from "../../src/environment/environment.ts"
-import { parallel } from "../../src/environment/parallel.ts"
+import { parallelCopies } from "../../src/environment/parallel.ts"
 
 const inner = {
   name: "inner",
   parse: (completion: string) => ({ action: completion, valid: completion !== "" }),
 } as unknown as Environment<unknown>
 const now = { copies: [{ text: "a" }, { text: "b" }] } as unknown as Observation
-const parse = (completion: string) => parallel(inner, { copies: 2 }).parse(completion, now)
+const parse = (completion: string) => parallelCopies(inner, { copies: 2 }).parse(completion, now)
 
 it.each([
   ["<env1> left </env1><env2>right</env2>", { action: "left\nright", valid: true }],

@@ -8,7 +8,7 @@ import { points24 } from "../../src/environment/cards/points24.ts"
 import { checkMessages, checkObservation, playing } from "../../src/environment/contract.ts"
 import type { Environment, Observation } from "../../src/environment/environment.ts"
 import { lookFirst } from "../../src/environment/look-first.ts"
-import { parallel } from "../../src/environment/parallel.ts"
+import { parallelCopies } from "../../src/environment/parallel.ts"
 import { imagePlace, messageOf } from "../../src/environment/picture.ts"
 import { planFirst } from "../../src/environment/plan-first.ts"
 import { drawRoom } from "../../src/environment/sokoban/draw.ts"
@@ -211,7 +211,7 @@ describe("images in messages", () => {
     for (const [wrapped, images] of [
       [lookFirst(environment, { steps: 1 }), 1],
       [planFirst(environment), 1],
-      [parallel(environment, { copies: 2 } as never), 2],
+      [parallelCopies(environment, { copies: 2 } as never), 2],
     ] as const) {
       const [wrappedTask] = wrapped.tasks("train", new Random(1)) as Iterable<never>
       const episode = await wrapped.start(wrappedTask!, context())

@@ -78,18 +78,18 @@ describe("a checkpoint with a changed file", () => {
     "is passed over when its run is resumed, and rejected as a fork: %s",
     async (what, damage) => {
       for (const of of ["run", "adapted"]) {
-        const files = await filesOf(join(folder, of, "checkpoints", "step-2"))
+        const files = await filesOf(join(folder, of, "checkpoints", "iteration-2"))
         expect(files.length).toBeGreaterThan(8)
         for (const file of files) {
           if (isSpace(what) && basename(file) === "manifest.json") continue
           const copy = await damaged(join(folder, of), file, damage)
           const [warning] = await resume(copy)
-          expect(warning, file).toContain("step-2 is damaged")
+          expect(warning, file).toContain("iteration-2 is damaged")
           expect(warning, file).toContain(basename(file))
-          const fork = join(copy, "checkpoints", "step-2")
+          const fork = join(copy, "checkpoints", "iteration-2")
           await expect(Run.open(join(folder, "fork"), options, { fork }), file).rejects.toMatchObject({
             code: "RUN_CORRUPT",
-            message: expect.stringContaining(join(copy, "checkpoints", "step-1")),
+            message: expect.stringContaining(join(copy, "checkpoints", "iteration-1")),
           })
           await rm(copy, { recursive: true })
         }
@@ -99,19 +99,21 @@ describe("a checkpoint with a changed file", () => {
 
   it("is passed over where a file that would be read was added, or the folder has another checkpoint's name", async () => {
     for (const name of ["chat_template.jinja", "model.safetensors.index.json", "added_tokens.json"]) {
-      const copy = await damaged(run, join(run, "checkpoints", "step-2", name), (path) => writeFile(path, "{}"))
+      const copy = await damaged(run, join(run, "checkpoints", "iteration-2", name), (path) => writeFile(path, "{}"))
       expect((await resume(copy))[0]).toContain(`${name} was added`)
     }
     const copy = await damaged(run, join(run, "checkpoints"), async (path) => {
-      await rename(join(path, "step-2"), join(path, "step-3"))
+      await rename(join(path, "iteration-2"), join(path, "iteration-3"))
     })
     expect((await resume(copy))[0]).toContain("its manifest.json is of iteration 2")
   })
 
   it("can contain foreign files", async () => {
-    const copy = await damaged(run, join(run, "checkpoints", "step-2", "notes.txt"), (path) => writeFile(path, "mine"))
+    const copy = await damaged(run, join(run, "checkpoints", "iteration-2", "notes.txt"), (path) =>
+      writeFile(path, "mine"),
+    )
     await (await Run.open(copy, options, { resume: true })).close()
-    await using _ = await NativePolicy.open(join(copy, "checkpoints", "step-2"), { threads: 1 })
+    await using _ = await NativePolicy.open(join(copy, "checkpoints", "iteration-2"), { threads: 1 })
   })
 })
 
@@ -122,7 +124,7 @@ async function openBoth(directory: string): Promise<void> {
 }
 
 describe("a model with a changed file", () => {
-  const places = ["run/model", "run/checkpoints/step-2", "adapted/model", "adapted/checkpoints/step-2"]
+  const places = ["run/model", "run/checkpoints/iteration-2", "adapted/model", "adapted/checkpoints/iteration-2"]
 
   it.each(places)("is rejected by name, with the intact ones: %s", async (place) => {
     const directory = join(folder, place)
@@ -141,7 +143,7 @@ describe("a model with a changed file", () => {
           code: expect.stringMatching(/BAD_MODEL|BAD_TOKENIZER/),
           message: expect.stringContaining(file),
         })
-        await expect(opened).rejects.toThrow(/checkpoints\/step-\d of the same run is intact/)
+        await expect(opened).rejects.toThrow(/checkpoints\/iteration-\d of the same run is intact/)
         await rm(copy, { recursive: true })
       }
   })
@@ -170,7 +172,7 @@ describe("a model with a changed file", () => {
 
   it("is rejected when it was swapped with that of another", async () => {
     const copy = await damaged(run, join(run, "model", "model.safetensors"), (path) =>
-      cp(join(run, "checkpoints", "step-1", "model.safetensors"), path),
+      cp(join(run, "checkpoints", "iteration-1", "model.safetensors"), path),
     )
     await expect(openBoth(join(copy, "model"))).rejects.toThrow("model.safetensors was changed")
   })
@@ -179,9 +181,9 @@ describe("a model with a changed file", () => {
     const { policy } = await model.open(model.directory)
     const adapted = await model.open(model.directory, { lora: { rank: 2 } })
     const flip = damages["one bit flipped in the middle"]!
-    const step = (of: string, ...names: string[]) => join(folder, of, "checkpoints", "step-2", ...names)
+    const step = (of: string, ...names: string[]) => join(folder, of, "checkpoints", "iteration-2", ...names)
     const flipped = async (of: string, ...names: string[]) =>
-      join(await damaged(join(folder, of), step(of, ...names), flip), "checkpoints", "step-2")
+      join(await damaged(join(folder, of), step(of, ...names), flip), "checkpoints", "iteration-2")
     const plain = await flipped("run", "model.safetensors")
     const adapter = await flipped("adapted", "adapter_model.safetensors")
     const moments = await flipped("run", "optimizer", "model.safetensors")

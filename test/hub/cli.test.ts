@@ -63,7 +63,7 @@ describe.skipIf(!built)("a name on the Hub in commands", () => {
     expect(await run([...train("runs/adapter"), ...lora], env)).toMatchObject({ code: 0 })
     const { frozen } = JSON.parse(await readFile(join(cwd, "runs/adapter/config.json"), "utf8"))
     expect(frozen).toMatchObject({ name: `me/tiny@${commit}`, base: expect.stringMatching(/^[0-9a-f]{64}$/) })
-    const checkpoint = join(cwd, "runs/adapter/checkpoints/step-2")
+    const checkpoint = join(cwd, "runs/adapter/checkpoints/iteration-2")
     const adapter = JSON.parse(await readFile(join(checkpoint, "adapter_config.json"), "utf8"))
     expect(adapter).toMatchObject({ base_model_name_or_path: "me/tiny", revision: commit })
     // In another place, with another cache: the base is got by its name.

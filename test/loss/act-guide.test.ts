@@ -9,7 +9,7 @@ import { close, exactInput, now, ofRatios, row, slopes } from "./inputs.ts"
 
 /** Every other span was said with a hint. */
 function hintedInput(): LossInput {
-  const input = exactInput(11, "segment", true)
+  const input = exactInput(11, "completion", true)
   return { ...input, offPolicy: Uint8Array.from(input.clipScale!, (_, segment) => segment % 2) }
 }
 
@@ -58,7 +58,7 @@ describe("actGuide", () => {
   })
 
   it("equals the clipped surrogate without hints", () => {
-    const input = exactInput(12, "segment", false)
+    const input = exactInput(12, "completion", false)
     const plain = clippedSurrogate({ clipLow: 0.1, clipHigh: 0.2, clipDual: 1.3 }).evaluate(input)
     const { metrics, ...found } = actGuide(options).evaluate(input)
     expect({ ...found, metrics: { ...metrics } }).toEqual({

@@ -7,7 +7,7 @@ import { close, exactInput, ofRatios, slopes } from "./inputs.ts"
 
 /** Every other segment is the expert's. */
 function mixedInput(): LossInput {
-  const input = exactInput(11, "segment", true)
+  const input = exactInput(11, "completion", true)
   return { ...input, offPolicy: Uint8Array.from(input.clipScale!, (_, segment) => segment % 2) }
 }
 
@@ -45,7 +45,7 @@ describe("chord", () => {
     expect(loss).toBeCloseTo(defined(input, mu, phi, input), 10)
     const expected = slopes(input, (moved) => defined(moved, mu, phi, input))
     expect([...gradient]).toEqual(close(expected, 5))
-    expect(metrics).toMatchObject({ "policy/imitation-weight": mu })
+    expect(metrics).toMatchObject({ "policy/expert-weight": mu })
   })
 
   it("has a mean of its own for each kind of sequences with other aggregations", () => {
@@ -63,7 +63,7 @@ describe("chord", () => {
   })
 
   it("is the clipped surrogate without an expert and μ, and has no gradient where all advantages are 0", () => {
-    const input = exactInput(12, "segment", false)
+    const input = exactInput(12, "completion", false)
     const { loss, gradient } = chord({ ...clip, peak: 0, valley: 0 }).evaluate(input)
     const plain = clippedSurrogate(clip).evaluate(input)
     expect([loss, ...gradient]).toEqual([plain.loss, ...plain.gradient].map((value) => expect.closeTo(value, 6)))

@@ -30,7 +30,7 @@ describe("clippedSurrogate", () => {
     const gspo = clippedSurrogate({ importanceSamplingLevel: "sequence", clipHigh: 9 })
     const ofSegments = gspo.evaluate(lossInput([two], statistics, now))
     expect([...ofSegments.gradient]).toEqual(close([-Math.sqrt(0.99) / 3, -Math.sqrt(0.99) / 3, -0.4]))
-    const ofRow = gspo.evaluate(lossInput([two], statistics, { ...now, unit: "sequence" }))
+    const ofRow = gspo.evaluate(lossInput([two], statistics, { ...now, unit: "conversation" }))
     expect([...ofRow.gradient]).toEqual(close(Array(3).fill(-Math.cbrt(1.188) / 3)))
   })
 

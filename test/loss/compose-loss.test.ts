@@ -76,7 +76,7 @@ describe("composeLoss", () => {
     [5, 0.3],
     [0, 2],
   ])("adds the distance to a teacher, gated by a slope of %d (SDAR)", (teacherGate, teacherWeight) => {
-    const exact = exactInput(4, "segment", true)
+    const exact = exactInput(4, "completion", true)
     const teacherLogProbs = exact.logProbs.map((value, t) => value + [0.4, -0.7, 0.05, 0, -3][t % 5]!)
     const taught = { ...exact, teacherLogProbs }
     const aggregation = "sequence-mean-token-mean"
@@ -103,7 +103,7 @@ describe("composeLoss", () => {
     const mean = (of: (t: number) => number) =>
       Array.from(teacherLogProbs, (_, t) => of(t)).reduce((a, b) => a + b) / exact.tokens
     expect(found.metrics).toMatchObject({
-      "teacher/distance": expect.closeTo(
+      "teacher/log-ratio": expect.closeTo(
         mean((t) => teacherLogProbs[t]! - exact.logProbs[t]!),
         10,
       ),

@@ -7,7 +7,7 @@ import { Random } from "../../src/util/random.ts"
 import { badArgument } from "../kernels/bad-argument.ts"
 import { close, exactInput, ofRatios, slopes } from "./inputs.ts"
 
-function movedInput(unit: "segment" | "sequence" = "segment"): LossInput {
+function movedInput(unit: "completion" | "conversation" = "completion"): LossInput {
   const random = new Random(21)
   const input = exactInput(20, unit, true)
   return {
@@ -94,7 +94,7 @@ describe("dgpo", () => {
   it.each<DgpoOptions>([{}, { tau: 0.1, kappa: 2 }, { entropyScale: "batch", tau: 0.2 }, { entropyScale: "none" }])(
     "is its definition, and its gradient what differences show: %j",
     (options) => {
-      for (const unit of ["segment", "sequence"] as const) {
+      for (const unit of ["completion", "conversation"] as const) {
         const input = movedInput(unit)
         const loss = composeLoss(dgpo(options))
         expect(loss.needs).toEqual(["entropy", "hellinger"])

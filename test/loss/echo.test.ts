@@ -9,7 +9,7 @@ const clip = { clipLow: 0.1, clipHigh: 0.2, clipDual: 1.3 }
 
 /** Every third segment is an observation. */
 function mixedInput(): LossInput {
-  const input = exactInput(21, "segment", true)
+  const input = exactInput(21, "completion", true)
   return { ...input, offPolicy: Uint8Array.from(input.clipScale!, (_, segment) => Number(segment % 3 === 1)) }
 }
 
@@ -44,11 +44,11 @@ describe("echo", () => {
         5,
       ),
     )
-    expect(metrics!["policy/imitation-loss"]).toBeCloseTo(defined(input, 1) - defined(input, 0), 10)
+    expect(metrics!["loss/cross-entropy"]).toBeCloseTo(defined(input, 1) - defined(input, 0), 10)
   })
 
   it("is the clipped surrogate without observations, and 0 where all advantages are 0", () => {
-    const input = exactInput(22, "segment", false)
+    const input = exactInput(22, "completion", false)
     const { loss, gradient } = echo(clip).evaluate(input)
     const plain = clippedSurrogate(clip).evaluate(input)
     expect([loss, ...gradient]).toEqual([plain.loss, ...plain.gradient].map((value) => expect.closeTo(value, 6)))

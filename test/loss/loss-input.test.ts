@@ -67,7 +67,7 @@ describe("lossInput", () => {
   })
 
   it("counts rows as sequences on request", () => {
-    const input = lossInput(rows, statistics, { ...now, unit: "sequence" })
+    const input = lossInput(rows, statistics, { ...now, unit: "conversation" })
     expect(input.offsets).toEqual(Int32Array.of(0, 3, 4))
     expect([...input.shares]).toEqual([1 / 4, 1 / 4, 1 / 4, 1 / 4])
     expect(input).not.toHaveProperty("entropies")

@@ -19,7 +19,7 @@ function expectNear(found: number, wanted: number, what: string): void {
 it.each(
   aggregations.flatMap((aggregation) =>
     (["token", "sequence"] as const).flatMap((importanceSamplingLevel) =>
-      (["segment", "sequence"] as const).map((unit) => ({ aggregation, importanceSamplingLevel, unit })),
+      (["completion", "conversation"] as const).map((unit) => ({ aggregation, importanceSamplingLevel, unit })),
     ),
   ),
 )(

@@ -6,7 +6,7 @@ import { composeLoss } from "../../src/loss/compose-loss.ts"
 import { dppoKl, dppoTv } from "../../src/loss/dppo.ts"
 import { dro } from "../../src/loss/dro.ts"
 import { gmpo } from "../../src/loss/gmpo.ts"
-import { holder } from "../../src/loss/holder.ts"
+import { holderPo } from "../../src/loss/holder.ts"
 import { holderSchedule } from "../../src/loss/holder-schedule.ts"
 import { klCov } from "../../src/loss/kl-cov.ts"
 import { lossInput } from "../../src/loss/loss-input.ts"
@@ -121,7 +121,7 @@ const cases: Record<string, Case> = {
       [
         `holder of sequences, p = ${p}`,
         {
-          loss: holder({ p, clipLow: 0.03, clipHigh: 0.05 }),
+          loss: holderPo({ p, clipLow: 0.03, clipHigh: 0.05 }),
           sequence: (members, A) => {
             const width = mean(members.map((member) => member.width))
             const moved = heldBack(
@@ -137,7 +137,7 @@ const cases: Record<string, Case> = {
       [
         `holder of tokens, p = ${p}`,
         {
-          loss: holder({ p, variant: "token", clipLow: 0.2, clipHigh: 0.28 }),
+          loss: holderPo({ p, variant: "token", clipLow: 0.2, clipHigh: 0.28 }),
           sequence: (members, A) => {
             const moved = members.map(({ l, w, width }) => ({
               l: heldBack(A, l, Math.log(1 - 0.2 * width), Math.log(1 + 0.28 * width)),
@@ -240,12 +240,12 @@ describe.each(names)("the loss %s", (name) => {
   })
 
   it.each<[Aggregation, SequenceUnit]>([
-    ["token-mean", "segment"],
-    ["token-sum", "segment"],
-    ["sequence-mean-token-sum", "sequence"],
-    ["sequence-mean-token-mean", "sequence"],
-    ["sequence-mean-token-mean", "segment"],
-    ["sequence-mean-fixed-length", "sequence"],
+    ["token-mean", "completion"],
+    ["token-sum", "completion"],
+    ["sequence-mean-token-sum", "conversation"],
+    ["sequence-mean-token-mean", "conversation"],
+    ["sequence-mean-token-mean", "completion"],
+    ["sequence-mean-fixed-length", "conversation"],
   ])("is its definition, and its gradient what differences show, by %s of a %s", (aggregation, unit) => {
     const fixedLength = 16
     const whole = composeLoss(loss, {
@@ -273,7 +273,7 @@ describe.each(names)("the loss %s", (name) => {
   })
 
   it("is finite for any distance of the policy", () => {
-    const input = exactInput(6, "segment", true)
+    const input = exactInput(6, "completion", true)
     const far = [-1e4, 1e4, -21, 21, 0]
     for (const [moved, kept] of [
       ["logProbs", "oldLogProbs"],
@@ -296,7 +296,7 @@ describe.each(names)("the loss %s", (name) => {
   })
 
   it("has no gradient for tokens of weight 0", () => {
-    const input = exactInput(7, "segment", true)
+    const input = exactInput(7, "completion", true)
     const weights = Float64Array.from(input.weights!)
     weights[3] = 0
     expect(loss.evaluate({ ...input, weights }).gradient[3]).toBeCloseTo(0, 12)
@@ -341,10 +341,10 @@ describe("metrics", () => {
     // p_old is e^-1: it moves by -0.18, 0, 0.18 and 0.55; the second has three times the threshold.
     const tv = dppoTv({ thresholdLow: 0.05, thresholdHigh: 0.3, truncate: 1.4 })
     expect(metric(tv, input, "masked-fraction")).toBe((1 + 1) / 8)
-    expect(metric(tv, input, "truncated-fraction")).toBe((1 + 2) / 8)
+    expect(metric(tv, input, "ratio-truncated-fraction")).toBe((1 + 2) / 8)
     const kl = dppoKl({ thresholdLow: 0.1, thresholdHigh: 0.05, truncate: 2 })
     expect(metric(kl, input, "masked-fraction")).toBe((2 + 0) / 8)
-    expect(metric(kl, input, "truncated-fraction")).toBe((0 + 1) / 8)
+    expect(metric(kl, input, "ratio-truncated-fraction")).toBe((0 + 1) / 8)
     // A probability that rounding has put above 1 is 1.
     expect(metric(kl, ofRatios([{ ratios: [Math.E * 1.00001], advantage: 1 }]), "masked-fraction")).toBe(1)
   })
@@ -379,7 +379,7 @@ describe("clipCov", () => {
   const dropped = (share: number, input = far) => {
     const { gradient, metrics } = clipCov({ ...every, covarianceShare: share }).evaluate(input)
     const tokens = [...gradient.keys()].filter((t) => gradient[t] === 0)
-    expect(metrics!["policy/dropped-fraction"]).toBeCloseTo(tokens.length / input.tokens, 12)
+    expect(metrics!["policy/cov-clipped-fraction"]).toBeCloseTo(tokens.length / input.tokens, 12)
     return tokens
   }
 
@@ -418,7 +418,7 @@ describe("klCov", () => {
 
 describe("gmpo", () => {
   it("ignores the aggregation of the KL term", () => {
-    const input = exactInput(8, "sequence", true)
+    const input = exactInput(8, "conversation", true)
     const by = (aggregation: Aggregation) => composeLoss(gmpo(), { aggregation }).evaluate(input)
     expect(by("token-sum")).toEqual(by("token-mean"))
   })
@@ -433,8 +433,8 @@ describe("gmpo", () => {
 
 describe("holder", () => {
   it("ignores the aggregation of the KL term", () => {
-    const input = exactInput(8, "sequence", true)
-    const by = (aggregation: Aggregation) => composeLoss(holder({ p: 2 }), { aggregation }).evaluate(input)
+    const input = exactInput(8, "conversation", true)
+    const by = (aggregation: Aggregation) => composeLoss(holderPo({ p: 2 }), { aggregation }).evaluate(input)
     expect(by("token-sum")).toEqual(by("token-mean"))
   })
 
@@ -451,10 +451,10 @@ describe("holder", () => {
   })
 
   it("converges to the geometric mean at p = 0 from both sides", () => {
-    const input = exactInput(9, "segment", false)
-    const { loss, gradient } = holder({ p: 0 }).evaluate(input)
+    const input = exactInput(9, "completion", false)
+    const { loss, gradient } = holderPo({ p: 0 }).evaluate(input)
     for (const p of [1e-5, -1e-5, 1e-7, -1e-7]) {
-      const near = holder({ p }).evaluate(input)
+      const near = holderPo({ p }).evaluate(input)
       expect(near.loss).toBeCloseTo(loss, 4)
       expect([...near.gradient]).toEqual(close([...gradient], 4))
     }
@@ -463,7 +463,7 @@ describe("holder", () => {
   it("approaches the largest ratio for large p, the smallest for p far below 0, and ignores weights of 0", () => {
     const input = (weights: number[]) =>
       ofRatios([{ ratios: [0.5, 1, 4], advantage: 1, more: { weights: Float32Array.from(weights) } }])
-    const loss = (p: number, weights: number[]) => holder({ p, clipHigh: 9 }).evaluate(input(weights)).loss
+    const loss = (p: number, weights: number[]) => holderPo({ p, clipHigh: 9 }).evaluate(input(weights)).loss
     expect(loss(1000, [1, 1, 1])).toBeCloseTo(-4, 1)
     expect(loss(-1000, [1, 1, 1])).toBeCloseTo(-0.5, 2)
     expect(loss(1000, [1, 2, 0])).toBeCloseTo(-1, 2)
@@ -476,7 +476,7 @@ describe("holder", () => {
 
   it("has no lower bound if clipLow times its scale is 1 or more", () => {
     const input = ofRatios([{ ratios: [0.1], advantage: -1, more: { clipScale: 3 } }])
-    expect(holder({ clipLow: 0.5 }).evaluate(input).gradient[0]).toBeCloseTo(0.1, 6)
+    expect(holderPo({ clipLow: 0.5 }).evaluate(input).gradient[0]).toBeCloseTo(0.1, 6)
   })
 
   it("reports the clipped tokens, all or none of a sequence", () => {
@@ -485,8 +485,8 @@ describe("holder", () => {
       { ratios: [0.5, 1, 1.1], advantage: 1 },
       { ratios: [5, 5], advantage: 0 },
     ])
-    expect(metric(holder(), input)).toBe(3 / 8)
-    expect(metric(holder({ variant: "token" }), input)).toBe(1 / 8)
+    expect(metric(holderPo(), input)).toBe(3 / 8)
+    expect(metric(holderPo({ variant: "token" }), input)).toBe(1 / 8)
     function metric(loss: TokenLoss, of: LossInput) {
       return loss.evaluate(of).metrics!["policy/clip-fraction"]
     }
@@ -499,7 +499,7 @@ describe("options", () => {
     const half = { ...input, progress: { iteration: 5, iterations: 10 } }
     expect(cispo({ clipHigh: { from: 0, to: 1 } }).evaluate(half).gradient[0]).toBeCloseTo(-1.5, 6)
     const falling = ofRatios([{ ratios: [0.5, 1.5], advantage: 1 }])
-    expect(holder({ p: { from: 2, to: -2, over: 6 } }).evaluate(falling).loss).toBeCloseTo(-Math.sqrt(0.75), 6)
+    expect(holderPo({ p: { from: 2, to: -2, over: 6 } }).evaluate(falling).loss).toBeCloseTo(-Math.sqrt(0.75), 6)
     const widening = clipCov({ clipHigh: { from: 0, to: 1 }, covarianceLow: 10 })
     expect(widening.evaluate(half).loss).toBeCloseTo(-1.5, 6)
   })
@@ -510,7 +510,7 @@ describe("options", () => {
     ["dro", () => dro({ beta: -1 }), /beta must be at least 0, not -1/],
     ["klCov", () => klCov({ covarianceShare: 0 }), /covarianceShare must be above 0 and at most 1, not 0/],
     ["clipCov", () => clipCov({ covarianceShare: 2 }), /covarianceShare must be above 0 and at most 1, not 2/],
-    ["holder", () => holder({ p: Number.POSITIVE_INFINITY }), /holder: p must be a finite number, not Infinity/],
+    ["holderPo", () => holderPo({ p: Number.POSITIVE_INFINITY }), /holderPo: p must be a finite number, not Infinity/],
     ["gmpo", () => gmpo({ clipLow: Number.NaN }), /clipLow must be a number, not NaN/],
     ["dppoTv", () => dppoTv({ truncate: 0 }), /dppoTv: truncate must be a number above 0, or Infinity/],
     ["dppoKl", () => dppoKl({ thresholdLow: -1 }), /dppoKl: thresholdLow must be at least 0, not -1/],

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest"
 import type { Aggregation } from "../../src/engine/engine.ts"
 import { clippedSurrogate } from "../../src/loss/clipped-surrogate.ts"
 import { composeLoss } from "../../src/loss/compose-loss.ts"
-import { type HolderOptions, holder } from "../../src/loss/holder.ts"
+import { type HolderOptions, holderPo } from "../../src/loss/holder.ts"
 import { type HolderScheduleName, holderSchedule } from "../../src/loss/holder-schedule.ts"
 import { lossInput } from "../../src/loss/loss-input.ts"
 import type { LossInput } from "../../src/loss/token-loss.ts"
@@ -73,7 +73,7 @@ describe.skipIf(absent)(`losses against the shared vectors${absent}`, () => {
     const v = load()
     const clips = { clipLow: v.params.clip_low, clipHigh: v.params.clip_high }
     const found = (variant: HolderOptions["variant"]) =>
-      composeLoss(holder({ p, variant, ...clips })).evaluate(input(v))
+      composeLoss(holderPo({ p, variant, ...clips })).evaluate(input(v))
     expectLoss(found("sequence"), v.expected[`holder_seq_p=${p}`]!, v)
     expectLoss(found("token"), v.expected[`holder_token_p=${p}`]!, v)
   })

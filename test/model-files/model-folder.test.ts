@@ -29,8 +29,14 @@ describe.each([
     ["src/nothing-there", "(owner/name): src/nothing-there@main, since a folder src is here."],
     [file, `${file} is a file`],
     [join(file, "below"), `There is no folder ${join(file, "below")}`],
-    [run("done", "model", "checkpoints/step-3"), `Its newest state is its model, ${join(folder, "done", "model")}.`],
-    [run("stopped", "checkpoints/step-9", "checkpoints/step-10", "checkpoints/suspect-11"), "checkpoints/step-10."],
+    [
+      run("done", "model", "checkpoints/iteration-3"),
+      `Its newest state is its model, ${join(folder, "done", "model")}.`,
+    ],
+    [
+      run("stopped", "checkpoints/iteration-9", "checkpoints/iteration-10", "checkpoints/suspect-11"),
+      "checkpoints/iteration-10.",
+    ],
     [run("begun"), "is a run, not a model. It has no model and no checkpoint"],
   ])("says of %s what it is", async (path, sentence) => {
     await expect(open(path)).rejects.toEqual(

@@ -3,7 +3,7 @@ import * as fields from "../../src/options/field.ts"
 import { fixed } from "../../src/options/fixed.ts"
 import { readOptions, readTable } from "../../src/options/read.ts"
 import type { Scheduled } from "../../src/options/schedule.ts"
-import type { Field, OptionsOf, Resolved } from "../../src/options/table.ts"
+import type { OptionField, OptionsOf, ResolvedOf } from "../../src/options/table.ts"
 
 const { abortSignal, callback, choice, field, boolean, group, limit, list, number, oneOf } = fields
 const { optionalGroup, orObject, required, scheduled, string, integer } = fields
@@ -195,7 +195,7 @@ describe("options", () => {
     expect(readOptions("it", { rate: 1 }, plain)).toEqual({ rate: 1, count: 3 })
     for (const rate of [{ from: 0, to: 1 }, () => 1])
       expect(() => readOptions("it", { rate }, plain)).toThrow(/rate must be a number from 0 to 1, not/)
-    expectTypeOf<Resolved<typeof plain>["rate"]>().toEqualTypeOf<number>()
+    expectTypeOf<ResolvedOf<typeof plain>["rate"]>().toEqualTypeOf<number>()
   })
 })
 
@@ -238,7 +238,7 @@ describe("a choice by name", () => {
 
 describe("the types of a table", () => {
   type Given = OptionsOf<typeof table>
-  type Read = Resolved<typeof table>
+  type Read = ResolvedOf<typeof table>
 
   it("can all be omitted except required ones", () => {
     expectTypeOf<Given["count"]>().toEqualTypeOf<number | undefined>()
@@ -263,7 +263,7 @@ describe("the types of a table", () => {
   })
 
   it("show the description of an option", () => {
-    expectTypeOf(table.count).toEqualTypeOf<Field<number, "How many.">>()
+    expectTypeOf(table.count).toEqualTypeOf<OptionField<number, "How many.">>()
     expectTypeOf(table.inner.help).toEqualTypeOf<"Within.">()
   })
 })

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest"
-import { type Ramp, scheduleValue, scheduleValues } from "../../src/options/schedule.ts"
+import { type ScheduleRamp, scheduleValue, scheduleValues } from "../../src/options/schedule.ts"
 
-const over = (ramp: Ramp, iterations: number) =>
+const over = (ramp: ScheduleRamp, iterations: number) =>
   Array.from({ length: iterations }, (_, iteration) => scheduleValue(ramp, { iteration, iterations }))
 
 describe("a ramp", () => {

@@ -21,7 +21,7 @@ import { adaptiveKlFields, clippedSurrogateFields, gspoFields, lossFields } from
 import { walk } from "../../src/options/keys.ts"
 import { fieldsOf } from "../../src/options/named.ts"
 import { readOptions, readTable } from "../../src/options/read.ts"
-import type { Fields } from "../../src/options/table.ts"
+import type { OptionFields } from "../../src/options/table.ts"
 import { rolloutFields } from "../../src/rollout/options.ts"
 import { initializeFields } from "../../src/sft/initialize-options.ts"
 import { sftFields } from "../../src/sft/options.ts"
@@ -30,7 +30,7 @@ import { optimizerFields } from "../../src/training/optimizer.ts"
 import { trainFields } from "../../src/training/options.ts"
 
 /** What must be given. */
-const needed = new Map<Fields, object>([
+const needed = new Map<OptionFields, object>([
   [loraFields, { rank: 4 }],
   [adaptiveKlFields, { weight: 1, target: 1 }],
   [overlongFields, { cache: 8 }],
@@ -38,7 +38,7 @@ const needed = new Map<Fields, object>([
   [processFields, { command: ["sh"] }],
 ])
 
-const tables: Readonly<Record<string, Fields>> = {
+const tables: Readonly<Record<string, OptionFields>> = {
   gigpoFields,
   grpoFields,
   outcomeFields,

@@ -67,7 +67,7 @@ export class Place implements AsyncDisposable {
         HF_HOME: join(this.work, "cache"),
         HF_ENDPOINT: this.#hub,
         GIGPO_STATE: join(this.work, "state"),
-        GIGPO_SILENCE: "0",
+        GIGPO_HEARTBEAT: "0",
       },
       ...{ GIGPO_TEST_WRITES: counted, GIGPO_TEST_DISK: killAt === undefined ? "" : `kill:${killAt}` },
       ...this.#settings,

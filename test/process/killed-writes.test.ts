@@ -87,7 +87,7 @@ describe.skipIf(notBuilt !== "")(`what is being written when the process is kill
     const { store } = policy
     await writeCheckpoint(before, 1, { store, critic: async () => store, parts: { estimator } })
     const { copy, writes } = await work("checkpoint", before)
-    expect(await readdir(copy)).toEqual(["step-2"])
+    expect(await readdir(copy)).toEqual(["iteration-2"])
     expect(await found(copy)).toBe(2)
     expect(writes).toBeGreaterThan(20)
     const after: number[] = []
@@ -144,7 +144,7 @@ describe.skipIf(notBuilt !== "")(`what is being written when the process is kill
     await old.saveModel(new FakePolicy())
     await old.close()
     await record(before, [[1, plainGroups(1)]])
-    await putForeign(before, [".", "checkpoints", "checkpoints/step-1", "episodes", "model", "mine"])
+    await putForeign(before, [".", "checkpoints", "checkpoints/iteration-1", "episodes", "model", "mine"])
     await oldOrNew("run", before, async (copy) => {
       const run = await Run.open(copy, { seed: 1 }, { overwrite: true })
       await run.close() // it was never begun

@@ -49,8 +49,10 @@ describe.skipIf(notBuilt)(`a program that trains and is stopped${notBuilt}`, () 
       const steps = await readdir(join(directory, "checkpoints"))
       if (iteration > 1) {
         expect(steps).toHaveLength(1)
-        expect(stopped.stderr).toContain(`The state after iteration ${steps[0]!.slice("step-".length)} is saved`)
-        if (work === "train") expect(Number(steps[0]!.slice("step-".length))).toBeGreaterThanOrEqual(iteration - 1)
+        const [, unit, count] = /^(\w+)-(\d+)$/.exec(steps[0]!)!
+        expect(unit).toBe(work === "train" ? "iteration" : "update")
+        expect(stopped.stderr).toContain(`The state after ${unit} ${count} is saved`)
+        if (work === "train") expect(Number(count)).toBeGreaterThanOrEqual(iteration - 1)
       }
       const resumed = await run(directory, { work, resume: true })
       expect(resumed).toMatchObject({ code: 0, stderr: "" })
@@ -73,7 +75,9 @@ describe.skipIf(notBuilt)(`a program that trains and is stopped${notBuilt}`, () 
     const directory = place()
     const stopped = await run(directory, { signal: "SIGINT", again: "SIGTERM", at: "rollout", hangs: true })
     expect(stopped.code).toBe(143)
-    expect((await readdir(join(directory, "checkpoints"))).filter((name) => /^step-\d+$/.test(name))).toEqual([])
+    expect(
+      (await readdir(join(directory, "checkpoints"))).filter((name) => /^(iteration|update)-\d+$/.test(name)),
+    ).toEqual([])
   })
 
   it("is left to itself where it listens to the signal, and its listeners stay", async () => {

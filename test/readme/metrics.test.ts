@@ -78,13 +78,14 @@ it("docs/metrics.md shows the table", async () => {
 const evaluationKeys: Readonly<Record<string, string>> = {
   episodes: "`evaluation/episodes`",
   failed: "`evaluation/failed`",
+  excluded: "`evaluation/excluded`",
   success: "`evaluation/success`",
   successInterval: "`evaluation/success-low`, `evaluation/success-high`",
   meanReturn: "`evaluation/return`",
   meanSteps: "`evaluation/steps`",
   metrics: "`evaluation/<name>`",
   valid: "`evaluation/valid`",
-  truncated: "share of completions truncated at `rollout.maxCompletionTokens`; in `metrics.jsonl` only",
+  completionsTruncated: "share of completions truncated at `rollout.maxCompletionTokens`; in `metrics.jsonl` only",
   failures: "reasons of failed episodes; in `metrics.jsonl` only",
 }
 

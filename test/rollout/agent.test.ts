@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { describe, expect, it, vi } from "vitest"
 import type { Episode } from "../../src/rollout/episode.ts"
 import type { AgentLoop, AgentLoopContext, EpisodeEnd } from "../../src/rollout/play.ts"
-import { type RolloutSetup, rollout, type StepIndex } from "../../src/rollout/rollout.ts"
+import { type RolloutSetup, rollout, type StepLocation } from "../../src/rollout/rollout.ts"
 import { GigpoError } from "../../src/util/errors.ts"
 import type { DoorsTask } from "./doors.ts"
 import { FakePolicy } from "./fake-policy.ts"
@@ -59,7 +59,7 @@ describe("an agent that plays episodes", () => {
   )
 
   it("records the same fields of steps as an environment", async () => {
-    const told: StepIndex[] = []
+    const told: StepLocation[] = []
     const [episode] = await run(council, { concurrency: 1, onStep: (_, place) => told.push(place) })
     expect(episode).toMatchObject({ outcome: "terminated", metrics: { success: 1 }, steps: { length: 4 } })
     expect(
@@ -173,12 +173,12 @@ describe("an agent that plays episodes", () => {
       const root = record({ ...one, order: "a", follows: null, action: "root" })
       record({ ...one, order: "c", follows: root, action: "later" })
       const first = record({ ...one, order: "b", follows: root, action: "first" })
-      record({ ...one, order: "d", follows: first, action: "goes on", unmerged: false })
-      record({ ...one, order: "d", follows: null, action: "aside", unmerged: true })
+      record({ ...one, order: "d", follows: first, action: "goes on", newPrefix: false })
+      record({ ...one, order: "d", follows: null, action: "aside", newPrefix: true })
       return { rewards: [1, 2, 3, 4, 5], reward: 10 }
     })
     expect(
-      episode!.steps.map(({ action, conversation, reward, unmerged }) => [action, conversation, reward, unmerged]),
+      episode!.steps.map(({ action, conversation, reward, newPrefix }) => [action, conversation, reward, newPrefix]),
     ).toEqual([
       ["root", 0, 1, undefined],
       ["first", 0, 3, undefined],
@@ -206,7 +206,7 @@ describe("an agent that plays episodes", () => {
       ["truncated", 5, 0],
       ["terminated", 1, 2.5],
       ["terminated", 5, 1],
-      ["dropped", 5, 0],
+      ["excluded", 5, 0],
     ])
     expect(episodes.map(({ last }) => last?.text)).toEqual(["late", undefined, undefined, undefined])
     expect(episodes.map((episode) => episode.return)).toEqual([5, 3.5, 6, 5])

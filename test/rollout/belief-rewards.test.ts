@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs"
 import { describe, expect, it } from "vitest"
 import { beliefKey } from "../../src/credit/belief-key.ts"
 import { alfworld } from "../../src/environment/alfworld/alfworld.ts"
-import { beliefState } from "../../src/environment/memory/belief-state.ts"
+import { beliefStateMemory } from "../../src/environment/memory/belief-state.ts"
 import { readBelief } from "../../src/rollout/beliefs/belief.ts"
 import { HouseholdFacts } from "../../src/rollout/beliefs/household-facts.ts"
 import { groupPhase } from "../../src/rollout/beliefs/scores.ts"
@@ -132,7 +132,7 @@ describe("beliefs", () => {
       completion,
       action: "go",
     }))
-    const told = beliefState().start({} as never)
+    const told = beliefStateMemory().start({} as never)
     const first = await told.render([], observation)
     const later = await told.render(turns, observation)
     expect(first).not.toContain("previous")

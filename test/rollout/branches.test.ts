@@ -4,7 +4,7 @@ import { gigpo } from "../../src/credit/gigpo.ts"
 import { stepSequence } from "../../src/engine/sequence.ts"
 import { branchAt } from "../../src/rollout/hooks/branch-at.ts"
 import type { RolloutHooks } from "../../src/rollout/hooks.ts"
-import { type Rollout, rollout, type StepIndex } from "../../src/rollout/rollout.ts"
+import { type Rollout, rollout, type StepLocation } from "../../src/rollout/rollout.ts"
 import { rolloutMetrics } from "../../src/training/metrics.ts"
 import { toSequences } from "../../src/training/rows.ts"
 import { collectSteps } from "../../src/training/steps.ts"
@@ -103,8 +103,8 @@ describe("branches", () => {
 
   it("repeat earlier replays and hints, with the same step limit", async () => {
     const start: RolloutHooks<DoorsTask>["start"] = () => ({ replay: ["a", "b"], maxSteps: 3, hint: "Go on." })
-    const told: StepIndex[] = []
-    const onStep = (_: unknown, place: StepIndex) => told.push(place)
+    const told: StepLocation[] = []
+    const onStep = (_: unknown, place: StepLocation) => told.push(place)
     const { groups } = await play({ start, ...branchAt({ step: 1, branchingFactor: 2 }) } as typeof often, { onStep })
     for (const { episodes } of groups) {
       expect(episodes).toHaveLength(8)

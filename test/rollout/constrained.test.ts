@@ -3,7 +3,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { NativePolicy } from "../../src/engine/native/native-policy.ts"
-import { stateBlock } from "../../src/environment/memory/state.ts"
+import { stateBlockMemory } from "../../src/environment/memory/state.ts"
 import { sokoban } from "../../src/environment/sokoban/sokoban.ts"
 import { rollout } from "../../src/rollout/rollout.ts"
 import { initializeModel } from "../../src/sft/initialize.ts"
@@ -66,7 +66,7 @@ it("is rejected before the first episode if it cannot work", async () => {
   await expect(play(true, { environment: without })).rejects.toThrow(
     /needs an environment that defines completionPattern/,
   )
-  const remembers = sokoban({ memory: stateBlock() })
+  const remembers = sokoban({ memory: stateBlockMemory() })
   await expect(play(true, { environment: remembers })).rejects.toThrow(/notes that the memory state requires/)
   await expect(play(true, { tokenizer: { ...codec(tokenizer) } })).rejects.toThrow(
     /does not support constrained decoding/,

@@ -185,13 +185,13 @@ describe("score", () => {
         episodes.map((episode, rank) => ({
           ...episode,
           steps: episode.steps.map((step) => ({ ...step, reward: rank / 4 })),
-          ...(rank === 0 && { outcome: "dropped" as const }),
+          ...(rank === 0 && { outcome: "excluded" as const }),
         })),
     })
     for (const { episodes } of groups)
       for (const [rank, { steps, outcome, return: sum }] of episodes.entries()) {
         expect(sum).toBe((rank / 4) * steps.length)
-        expect(outcome === "dropped").toBe(rank === 0)
+        expect(outcome === "excluded").toBe(rank === 0)
       }
   })
 

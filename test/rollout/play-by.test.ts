@@ -33,7 +33,7 @@ describe("an episode without a model", () => {
     const waiting: Changes["step"] = async (_, episode) => ({ ...(await episode.step("wait")), terminated: false })
     const wait = async () => bareAction("wait")
     expect(await playBy(setup({ step: waiting }), wait)).toMatchObject({ outcome: "truncated", steps: { length: 5 } })
-    expect(await playBy(setup(), async () => "stopped")).toMatchObject({ outcome: "dropped", steps: [], metrics: {} })
+    expect(await playBy(setup(), async () => "stopped")).toMatchObject({ outcome: "excluded", steps: [], metrics: {} })
     const boom = () => Promise.reject(new Error("boom"))
     const failed = await playBy(setup({ step: boom }), wait)
     expect(failed).toMatchObject({ outcome: "failed", steps: [], error: { message: expect.stringMatching(/boom/) } })

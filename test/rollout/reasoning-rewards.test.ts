@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { metaReasoning } from "../../src/environment/memory/meta-reasoning.ts"
+import { metaReasoningMemory } from "../../src/environment/memory/meta-reasoning.ts"
 import type { Episode } from "../../src/rollout/episode.ts"
 import { type ReasoningRewardsOptions, reasoningRewards } from "../../src/rollout/hooks/reasoning-rewards.ts"
 import type { Group, HookContext } from "../../src/rollout/hooks.ts"
@@ -102,7 +102,7 @@ describe("metaReasoning", () => {
       { observation, action: "take pen", completion: `${monitor}<action>take pen</action>` },
     ]
     const text = String(
-      await metaReasoning({ history: 1 })
+      await metaReasoningMemory({ history: 1 })
         .start(context)
         .render(history as never, observation as never),
     )
@@ -111,7 +111,7 @@ describe("metaReasoning", () => {
     expect(text).not.toContain("Action 1:")
     for (const tag of ["planning", "explore", "reflection", "monitor"]) expect(text).toContain(`<${tag}> </${tag}>`)
     const first = String(
-      await metaReasoning()
+      await metaReasoningMemory()
         .start(context)
         .render([], observation as never),
     )

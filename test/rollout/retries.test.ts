@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises"
 import { describe, expect, it } from "vitest"
-import { rollout, type StepIndex } from "../../src/rollout/rollout.ts"
+import { rollout, type StepLocation } from "../../src/rollout/rollout.ts"
 import { type DoorsTask, doorsEnvironment } from "./doors.ts"
 import { type DoorsSetup, expectNo, rolloutSetup, useTokenizer } from "./setup.ts"
 
@@ -99,8 +99,8 @@ describe("retries", () => {
   })
 
   it("report steps with their attempt, but not those of failed attempts", async () => {
-    const told: StepIndex[] = []
-    const onStep = (_: unknown, place: StepIndex) => told.push(place)
+    const told: StepLocation[] = []
+    const onStep = (_: unknown, place: StepLocation) => told.push(place)
     const groups = await play({ ...short, environment: failing(0.5).environment, maxRetries: 20, onStep })
     for (const { index, episodes } of groups) {
       for (const [member, { attempt = 0 }] of episodes.entries()) {
@@ -125,7 +125,7 @@ describe("retries", () => {
     const setup = { agentLoop: play_, groupSize: 1, maxRetries: 2 } as Partial<DoorsSetup>
     const groups = await play({ ...setup, episodeTimeout: 0.05 })
     expect(groups.map(({ episodes: [episode] }) => [episode!.outcome, episode!.attempt])).toEqual([
-      ["dropped", undefined],
+      ["excluded", undefined],
       ["failed", 2],
       ["failed", 2],
       ["terminated", undefined],

@@ -8,7 +8,7 @@ import { gigpo } from "../../src/credit/gigpo.ts"
 import { normalizer } from "../../src/credit/normalizer.ts"
 import type { Environment } from "../../src/environment/environment.ts"
 import { lookFirst } from "../../src/environment/look-first.ts"
-import { parallel } from "../../src/environment/parallel.ts"
+import { parallelCopies } from "../../src/environment/parallel.ts"
 import { planFirst } from "../../src/environment/plan-first.ts"
 import { branchAt } from "../../src/rollout/hooks/branch-at.ts"
 import { arpoBranches, entropyBranching } from "../../src/rollout/hooks/entropy-branching.ts"
@@ -106,7 +106,7 @@ const cases: Readonly<Record<string, Case>> = {
     shows: branched,
   },
   parallel: {
-    environment: parallel(patient, { copies: 2 }),
+    environment: parallelCopies(patient, { copies: 2 }),
     estimator: byLetters,
     shows: (played) => stepsOf(played).every(({ action }) => action.split("\n").length === 2),
   },

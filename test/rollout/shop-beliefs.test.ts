@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs"
 import { describe, expect, it } from "vitest"
 import { beliefKey } from "../../src/credit/belief-key.ts"
-import { beliefState } from "../../src/environment/memory/belief-state.ts"
+import { beliefStateMemory } from "../../src/environment/memory/belief-state.ts"
 import { groupPage, pagePhase } from "../../src/rollout/beliefs/shopping.ts"
 import type { Episode } from "../../src/rollout/episode.ts"
 import { beliefRewards } from "../../src/rollout/hooks/belief-rewards.ts"
@@ -66,7 +66,7 @@ describe("beliefRewards in WebShop", () => {
 
   it("are asked for by the memory, with the parts of a shop", () => {
     const text = String(
-      beliefState({ domain: "shop" })
+      beliefStateMemory({ domain: "shop" })
         .start({} as never)
         .render([], seen[0]!),
     )

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
 import type { Trainable } from "../../src/engine/engine.ts"
-import { parallel } from "../../src/environment/parallel.ts"
+import { parallelCopies } from "../../src/environment/parallel.ts"
 import type { Episode } from "../../src/rollout/episode.ts"
 import { expertProgress } from "../../src/rollout/hooks/expert-progress.ts"
 import { informationGain } from "../../src/rollout/hooks/information-gain.ts"
@@ -195,7 +195,7 @@ describe("expertProgress", () => {
 
   it.each([1, 3])("adds what failed episodes have of the expert's actions, with %s copies", async (copies) => {
     const inner = doorsEnvironment({ ...(wander as object), verify: answering.verify! })
-    const environment = copies === 1 ? inner : parallel(inner, { copies })
+    const environment = copies === 1 ? inner : parallelCopies(inner, { copies })
     const completions = copies === 1 ? ["a", "b", "c"] : ["aab", "bca", "cbb", "acc"]
     /** The replies of the policy have a letter for each copy, those of the expert have tags. */
     const parse: typeof inner.parse = (completion, now) =>

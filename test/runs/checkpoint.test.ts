@@ -61,7 +61,7 @@ describe("writing a checkpoint", () => {
     policy.steps = 42
     const checkpoint = await writeCheckpoint(parent, 7, { ...saved(), files: [tokenizer] })
     expect(checkpoint).toEqual({
-      directory: join(parent, "step-7"),
+      directory: join(parent, "iteration-7"),
       iteration: 7,
       handle: { steps: 42 },
       memory: {
@@ -88,13 +88,13 @@ describe("writing a checkpoint", () => {
       code: "NON_FINITE",
       message: "After iteration 2, weight holds numbers that are not finite.",
     })
-    expect(await readdir(parent)).toEqual(["step-1"])
-    await verifyCheckpoint(join(parent, "step-1"))
+    expect(await readdir(parent)).toEqual(["iteration-1"])
+    await verifyCheckpoint(join(parent, "iteration-1"))
   })
 
   it("restores the state of engine and parts", async () => {
     await write(4)
-    const checkpoint = await verifyCheckpoint(join(parent, "step-4"))
+    const checkpoint = await verifyCheckpoint(join(parent, "iteration-4"))
     const [fresh, other] = [new FakePolicy(), new Memory("mine")]
     fresh.weights = Float32Array.of(9)
     await restoreCheckpoint(checkpoint, { store: fresh.store, parts: { estimator: other } })
@@ -104,7 +104,7 @@ describe("writing a checkpoint", () => {
 
   it("rejects other parts than it was written with", async () => {
     await write(4)
-    const checkpoint = await verifyCheckpoint(join(parent, "step-4"))
+    const checkpoint = await verifyCheckpoint(join(parent, "iteration-4"))
     const forgetting = { name: "mine" }
     checkParts(checkpoint, { estimator: memory })
     for (const parts of [
@@ -141,22 +141,22 @@ describe("writing a checkpoint", () => {
       code: "IO",
       message: expect.stringMatching(/the disk is full/),
     })
-    expect(await readdir(parent)).toEqual(["step-1"])
-    await verifyCheckpoint(join(parent, "step-1"))
+    expect(await readdir(parent)).toEqual(["iteration-1"])
+    await verifyCheckpoint(join(parent, "iteration-1"))
   })
 
   it("replaces a damaged one of the same iteration", async () => {
     await write(5)
-    await flipBit(join(parent, "step-5", "weights.bin"))
+    await flipBit(join(parent, "iteration-5", "weights.bin"))
     await write(5)
-    await verifyCheckpoint(join(parent, "step-5"))
-    expect(await readdir(parent)).toEqual(["step-5", "suspect-5"]) // which is set aside
+    await verifyCheckpoint(join(parent, "iteration-5"))
+    expect(await readdir(parent)).toEqual(["iteration-5", "suspect-5"]) // which is set aside
     await write(5)
-    expect(await readdir(parent)).toEqual(["step-5", "suspect-5"]) // one that is whole is replaced
-    await writeFile(join(parent, "step-5", "manifest.json"), "")
+    expect(await readdir(parent)).toEqual(["iteration-5", "suspect-5"]) // one that is whole is replaced
+    await writeFile(join(parent, "iteration-5", "manifest.json"), "")
     await write(5)
-    await verifyCheckpoint(join(parent, "step-5"))
-    expect(await readdir(parent)).toEqual(["step-5", "suspect-5", "suspect-5-2"])
+    await verifyCheckpoint(join(parent, "iteration-5"))
+    expect(await readdir(parent)).toEqual(["iteration-5", "suspect-5", "suspect-5-2"])
   })
 })
 
@@ -171,8 +171,8 @@ describe("verifying a checkpoint", () => {
     "rejects %s with %s, by name",
     async (name, how) => {
       await write(1)
-      await damage[how]!(join(parent, "step-1", name))
-      await expect(verifyCheckpoint(join(parent, "step-1"))).rejects.toMatchObject({
+      await damage[how]!(join(parent, "iteration-1", name))
+      await expect(verifyCheckpoint(join(parent, "iteration-1"))).rejects.toMatchObject({
         code: "RUN_CORRUPT",
         message: expect.stringContaining(name),
       })
@@ -188,24 +188,24 @@ describe("verifying a checkpoint", () => {
     '{"version":1,"iteration":1,"optimizerSteps":1,"files":[{}]}',
   ])("rejects the manifest %j", async (text) => {
     await write(1)
-    await writeFile(join(parent, "step-1", "manifest.json"), text)
-    await expect(verifyCheckpoint(join(parent, "step-1"))).rejects.toMatchObject({ code: "RUN_CORRUPT" })
+    await writeFile(join(parent, "iteration-1", "manifest.json"), text)
+    await expect(verifyCheckpoint(join(parent, "iteration-1"))).rejects.toMatchObject({ code: "RUN_CORRUPT" })
   })
 
   it("reads the manifest of gigpo 0.1, which had no handle and no memory", async () => {
     await write(5)
-    const path = join(parent, "step-5", "manifest.json")
+    const path = join(parent, "iteration-5", "manifest.json")
     const { files } = JSON.parse(await readFile(path, "utf8"))
     const old = { version: 1, gigpo: "0.1.0", iteration: 5, optimizerSteps: 10, finite: true, files }
     await writeFile(path, JSON.stringify(old))
-    const found = await verifyCheckpoint(join(parent, "step-5"))
+    const found = await verifyCheckpoint(join(parent, "iteration-5"))
     expect(found).toMatchObject({ iteration: 5, handle: { optimizerSteps: 10 }, memory: {} })
   })
 
   it("does not mind that the folder has been moved", async () => {
     await write(3)
     await rename(parent, join(folder, "elsewhere"))
-    expect(await verifyCheckpoint(join(folder, "elsewhere", "step-3"))).toMatchObject({ iteration: 3 })
+    expect(await verifyCheckpoint(join(folder, "elsewhere", "iteration-3"))).toMatchObject({ iteration: 3 })
   })
 })
 
@@ -221,20 +221,41 @@ describe("finding a checkpoint", () => {
 
   it("falls back to an older one with a warning if the newest is damaged", async () => {
     await write(1, 2, 3)
-    await flipBit(join(parent, "step-3", "moments.bin"))
-    await rm(join(parent, "step-2", "manifest.json"))
+    await flipBit(join(parent, "iteration-3", "moments.bin"))
+    await rm(join(parent, "iteration-2", "manifest.json"))
     const warnings: string[] = []
     expect(await findCheckpoint(parent, (message) => warnings.push(message))).toMatchObject({ iteration: 1 })
     expect(warnings).toEqual([
-      expect.stringMatching(/step-3 is damaged: moments.bin was changed/),
-      expect.stringMatching(/step-2 is damaged: it has no readable manifest/),
+      expect.stringMatching(/iteration-3 is damaged: moments.bin was changed/),
+      expect.stringMatching(/iteration-2 is damaged: it has no readable manifest/),
     ])
   })
 
   it("is not found in a folder that is empty, missing, or contains only incomplete ones", async () => {
     expect(await findCheckpoint(parent, refuseWarnings)).toBeUndefined()
-    await mkdir(join(parent, "step-5.tmp-0123456789ab"), { recursive: true })
+    await mkdir(join(parent, "iteration-5.tmp-0123456789ab"), { recursive: true })
     expect(await findCheckpoint(parent, refuseWarnings)).toBeUndefined()
+  })
+
+  it("counts updates in supervised fine-tuning", async () => {
+    await writeCheckpoint(parent, 6, { ...saved(), unit: "update" })
+    expect(await readdir(parent)).toEqual(["update-6"])
+    expect(await findCheckpoint(parent, refuseWarnings)).toMatchObject({ iteration: 6 })
+    await rename(join(parent, "update-6"), join(parent, "update-7"))
+    await expect(verifyCheckpoint(join(parent, "update-7"))).rejects.toThrow("its manifest.json is of iteration 6")
+  })
+
+  it("with the name of an earlier version is rejected with the new name", async () => {
+    await write(4)
+    await rename(join(parent, "iteration-4"), join(parent, "step-4"))
+    await expect(findCheckpoint(parent, refuseWarnings)).rejects.toMatchObject({
+      code: "RUN_CORRUPT",
+      message: expect.stringMatching(
+        /step-4 has the name of an earlier version: rename it to iteration-4, or to update-4/,
+      ),
+    })
+    await rename(join(parent, "step-4"), join(parent, "iteration-4"))
+    expect(await findCheckpoint(parent, refuseWarnings)).toMatchObject({ iteration: 4 })
   })
 })
 
@@ -242,34 +263,34 @@ describe("pruning checkpoints", () => {
   it("keeps the newest, and at least one", async () => {
     await write(1, 2, 9, 10)
     await pruneCheckpoints(parent, 10, 2)
-    expect((await readdir(parent)).sort()).toEqual(["step-10", "step-9"])
+    expect((await readdir(parent)).sort()).toEqual(["iteration-10", "iteration-9"])
     await pruneCheckpoints(parent, 10, 0)
-    expect(await readdir(parent)).toEqual(["step-10"])
+    expect(await readdir(parent)).toEqual(["iteration-10"])
   })
 
   it("does not count those beyond the newest whole one, which did not verify", async () => {
     await write(10, 20, 30, 15)
-    await flipBit(join(parent, "step-20", "weights.bin"))
-    await flipBit(join(parent, "step-30", "weights.bin"))
+    await flipBit(join(parent, "iteration-20", "weights.bin"))
+    await flipBit(join(parent, "iteration-30", "weights.bin"))
     await pruneCheckpoints(parent, 15, 2)
-    expect((await readdir(parent)).sort()).toEqual(["step-10", "step-15", "step-20", "step-30"])
+    expect((await readdir(parent)).sort()).toEqual(["iteration-10", "iteration-15", "iteration-20", "iteration-30"])
   })
 
   it("removes leftovers of interrupted writes, and no unknown files", async () => {
     await write(1)
     // A folder from elsewhere may have names like those of this package.
-    const foreign = ["best", "step-2.tmp-0123456789abcdef01234567", "step-2.tmp-mine", "step-x"]
+    const foreign = ["best", "iteration-2.tmp-0123456789abcdef01234567", "iteration-2.tmp-mine", "iteration-x"]
     for (const name of foreign) await mkdir(join(parent, name))
-    await mkdir(await temporaryOf(join(parent, "step-2")))
+    await mkdir(await temporaryOf(join(parent, "iteration-2")))
     await pruneCheckpoints(parent, 1, 2)
-    expect((await readdir(parent)).sort()).toEqual(["step-1", ...foreign].sort())
+    expect((await readdir(parent)).sort()).toEqual(["iteration-1", ...foreign].sort())
   })
 
   it("keeps a file that was changed since", async () => {
     await write(1, 2)
-    await flipBit(join(parent, "step-1", "weights.bin"))
+    await flipBit(join(parent, "iteration-1", "weights.bin"))
     await pruneCheckpoints(parent, 2, 1)
-    expect(await readdir(join(parent, "step-1"))).toEqual(["weights.bin"])
+    expect(await readdir(join(parent, "iteration-1"))).toEqual(["weights.bin"])
   })
 })
 
@@ -297,7 +318,7 @@ describe("on a disk that fills up", () => {
         code: "IO",
         message: expect.stringMatching(/the disk is full/),
       })
-      expect(await readdir(disk)).toEqual(["step-1"])
+      expect(await readdir(disk)).toEqual(["iteration-1"])
       await verifyCheckpoint(first.directory)
     } finally {
       execFileSync("umount", [disk])

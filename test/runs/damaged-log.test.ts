@@ -59,7 +59,7 @@ describe("a damaged metrics.jsonl", () => {
     await putRun(directory, 7, [4, 6])
     await damageLog(change)
     await refused(directory, { resume: true }, "RUN_CORRUPT", message)
-    await refused(directory, { resume: "auto" }, "RUN_CORRUPT", /Restore an intact copy.*--fork .*step-6/)
+    await refused(directory, { resume: "auto" }, "RUN_CORRUPT", /Restore an intact copy.*--fork .*iteration-6/)
   })
 
   it("is left out of a fork of the checkpoint, with a warning, and the fork can be resumed", async () => {
@@ -67,7 +67,7 @@ describe("a damaged metrics.jsonl", () => {
     await damageLog((lines) => lines.toSpliced(2, 1))
     const [at, warnings] = [join(folder, "runs", "fork"), [] as string[]]
     const onWarning = (message: string) => warnings.push(message)
-    const fork = await Run.open(at, config, { fork: join(directory, "checkpoints", "step-6"), onWarning })
+    const fork = await Run.open(at, config, { fork: join(directory, "checkpoints", "iteration-6"), onWarning })
     await fork.log({ iteration: 7, metrics: {} })
     await fork.saveCheckpoint(7, new FakePolicy(), 2)
     await fork.close()
@@ -99,7 +99,7 @@ describe("a damaged metrics.jsonl", () => {
     await putRun(directory, 6, [6])
     await rm(join(directory, "metrics.jsonl"))
     const at = join(folder, "runs", "fork")
-    const fork = await Run.open(at, config, { fork: join(directory, "checkpoints", "step-6") })
+    const fork = await Run.open(at, config, { fork: join(directory, "checkpoints", "iteration-6") })
     await fork.begin()
     await fork.close()
     for (const iteration of [7, 8]) {

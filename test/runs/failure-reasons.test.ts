@@ -34,7 +34,7 @@ describe("the reasons for which episodes failed", () => {
   })
 
   it("are absent without failures, and at most five, with shortened tasks", () => {
-    expect(failuresOf([{ task: 0, index: 0, episodes: [episode([], { outcome: "dropped" })] }], "doors")).toEqual({})
+    expect(failuresOf([{ task: 0, index: 0, episodes: [episode([], { outcome: "excluded" })] }], "doors")).toEqual({})
     const episodes = [..."abcdefgh"].map((letter) => failed(letter))
     const { failures } = failuresOf([{ task: "x".repeat(1000), index: 0, episodes }], "doors")
     expect(failures!.map(({ reason }) => reason)).toEqual([..."abcde"])
@@ -68,7 +68,7 @@ describe("a training with an unreliable environment", () => {
     const reports = await train({ ...setup(), iterations: 2, groups: 2, groupSize: 4, rollout, evaluation })
     const why = { reason: expect.stringMatching(/^doors: no server \d+$/), environment: "doors" }
     const task = expect.stringMatching(/^\{"index":\d/)
-    expect(reports[0]).toMatchObject({ evaluation: { failed: 1, failures: [{ ...why, count: 1, task }] } })
+    expect(reports[0]).toMatchObject({ evaluation: { failed: 1 / 4, failures: [{ ...why, count: 1, task }] } })
     expect(reports[0]).not.toHaveProperty("failures")
     for (const report of reports.slice(1)) expect(report.failures).toEqual([{ ...why, count: 2, task }])
     expect(await evaluate({ ...setup(), tasks: 4, rollout })).toMatchObject({ failures: [{ ...why, count: 1, task }] })

@@ -7,7 +7,7 @@ import { writeCheckpoint } from "../../src/runs/checkpoint.ts"
 import { recover } from "../../src/runs/recover.ts"
 import { Run } from "../../src/runs/run.ts"
 import { writeFailure } from "../../src/training/guards/failure.ts"
-import { readEpisodes, readGroup, readSummaries } from "../../src/view/record/read.ts"
+import { readEpisodes, readGroup, readRecordedIterations } from "../../src/view/record/read.ts"
 import { describeRun, findRuns } from "../../src/view/runs.ts"
 import { tensorBoard } from "../../src/view/sinks/tensorboard.ts"
 import { FakePolicy } from "../training/fake-policy.ts"
@@ -36,11 +36,11 @@ afterAll(async () => await rm(root, { recursive: true }))
 const entries = ["config.json", "metrics.jsonl", "run.lock", "fork.json", "mlflow.json"]
 const folders = ["checkpoints", "model", "episodes", "tensorboard"]
 const aside = [".gigpo-replacing", ".gigpo-replaced", ".gigpo-discarded"]
-const step = ["checkpoints/step-2", "checkpoints/step-2/manifest.json", "checkpoints/step-2/weights.bin"]
+const step = ["checkpoints/iteration-2", "checkpoints/iteration-2/manifest.json", "checkpoints/iteration-2/weights.bin"]
 const model = ["model/gigpo.json", "model/weights.bin", "model/.gigpo-ready"]
 const episodes = ["episodes/iteration-1.episodes"]
 const ofRun = [...entries, ...folders]
-const levels = [...ofRun, ...aside, ...step, "checkpoints/step-2/.gigpo-ready", ...model, ...episodes, "failure-3"]
+const levels = [...ofRun, ...aside, ...step, "checkpoints/iteration-2/.gigpo-ready", ...model, ...episodes, "failure-3"]
 
 const failure = {
   how: { progress: { iteration: 2 }, random: { key: [0, 0] } },
@@ -63,7 +63,7 @@ const calls: readonly [string, (run: string) => Promise<unknown>, readonly strin
       await run.saveCheckpoint(3, new FakePolicy(), 1)
       await run.saveModel(new FakePolicy())
     },
-    [...ofRun, ...step, "checkpoints/step-2/.gigpo-ready", "model/gigpo.json", "model/.gigpo-ready"],
+    [...ofRun, ...step, "checkpoints/iteration-2/.gigpo-ready", "model/gigpo.json", "model/.gigpo-ready"],
   ],
   [
     "Run.open to overwrite it",
@@ -82,13 +82,13 @@ const calls: readonly [string, (run: string) => Promise<unknown>, readonly strin
       await run.begin()
       await run.restore(new FakePolicy())
     },
-    [...ofRun, ...step, "checkpoints/step-2/.gigpo-ready"],
+    [...ofRun, ...step, "checkpoints/iteration-2/.gigpo-ready"],
   ],
   ["describeRun", (directory) => describeRun(directory), ofRun],
   ["findRuns above it", (directory) => findRuns(join(directory, "..")), []],
   ["newestModel", (directory) => newestModel(directory), ["checkpoints", "model", "model/gigpo.json"]],
   ["readEpisodes", (directory) => all(readEpisodes(directory)), ["episodes", ...episodes]],
-  ["readSummaries", (directory) => readSummaries(directory), ["episodes", ...episodes]],
+  ["readRecordedIterations", (directory) => readRecordedIterations(directory), ["episodes", ...episodes]],
   ["readGroup", (directory) => readGroup(directory, 1, 0), ["episodes", ...episodes]],
   [
     "recordEpisodes",
@@ -119,7 +119,7 @@ const calls: readonly [string, (run: string) => Promise<unknown>, readonly strin
     ["checkpoints", ...step],
   ],
   ["writeFailure", (directory) => writeFailure(directory, failure as never), ["failure-3"]],
-  ["recover", recover, [...ofRun, "model/.gigpo-ready", "checkpoints/step-2/.gigpo-ready"]],
+  ["recover", recover, [...ofRun, "model/.gigpo-ready", "checkpoints/iteration-2/.gigpo-ready"]],
 ]
 
 /** Nothing outside was changed or copied into the folder or an output, and nothing was waited for. */
@@ -152,7 +152,7 @@ describe.skipIf(process.platform === "win32")("a run's folder from elsewhere", (
     await symlink(place.folder, join(place.root, "link"))
     await using run = await Run.open(join(place.root, "link"), config, { resume: true })
     await run.saveCheckpoint(3, new FakePolicy(), 1)
-    expect(await readdir(join(place.folder, "checkpoints"))).toEqual(["step-3"])
+    expect(await readdir(join(place.folder, "checkpoints"))).toEqual(["iteration-3"])
     await remove(place)
   })
 

@@ -24,7 +24,7 @@ describe("a run that is overwritten", () => {
   const checkpoints = () => join(directory, "checkpoints")
   /** Foreign files in every folder of the run. */
   async function putForeign(): Promise<Record<string, string>> {
-    const places = ["", "checkpoints", "checkpoints/step-2", "model", "mine"].map((name) => join(directory, name))
+    const places = ["", "checkpoints", "checkpoints/iteration-2", "model", "mine"].map((name) => join(directory, name))
     for (const place of places) {
       await mkdir(place, { recursive: true })
       await writeFile(join(place, "notes.txt"), "mine")
@@ -53,8 +53,8 @@ describe("a run that is overwritten", () => {
     expect(run.replaces).toBe(false)
     await run.close()
     expect((await readdir(directory)).sort()).toEqual(whole)
-    expect((await readdir(checkpoints())).sort()).toEqual(["notes.txt", "step-1", "step-2"])
-    expect(await readdir(join(checkpoints(), "step-2"))).toEqual(["notes.txt"])
+    expect((await readdir(checkpoints())).sort()).toEqual(["iteration-1", "iteration-2", "notes.txt"])
+    expect(await readdir(join(checkpoints(), "iteration-2"))).toEqual(["notes.txt"])
     expect(await snapshot(folder)).toMatchObject(foreign)
     expect(JSON.parse(await readFile(join(directory, "config.json"), "utf8")).seed).toBe(4)
     expect(await readdir(join(folder, "runs"))).toEqual(["one"])

@@ -23,7 +23,7 @@ describe("a run that is resumed", () => {
     const run = await Run.open(directory, config, { resume: true })
     expect(run.iteration).toBe(6)
     expect(run.checkpoint).toEqual({
-      directory: join(directory, "checkpoints", "step-6"),
+      directory: join(directory, "checkpoints", "iteration-6"),
       iteration: 6,
       handle: { steps: 12 },
       memory: {},
@@ -65,11 +65,11 @@ describe("a run that is resumed", () => {
 
   it("falls back to the checkpoint before a damaged one, with a warning, and writes that one again", async () => {
     await putRun(directory, 7, [4, 6])
-    await truncate(join(directory, "checkpoints", "step-6", "weights.bin"), 10)
+    await truncate(join(directory, "checkpoints", "iteration-6", "weights.bin"), 10)
     const warnings: string[] = []
     const run = await Run.open(directory, config, { resume: true, onWarning: (message) => warnings.push(message) })
     expect(run.iteration).toBe(4)
-    expect(warnings).toEqual([expect.stringMatching(/step-6 is damaged/)])
+    expect(warnings).toEqual([expect.stringMatching(/iteration-6 is damaged/)])
     await run.begin()
     expect(await loggedIterations(directory)).toEqual([1, 2, 3, 4])
     await run.saveCheckpoint(6, new FakePolicy(), 2)
@@ -80,7 +80,7 @@ describe("a run that is resumed", () => {
   it("is rejected without a whole checkpoint, without a run, and with a damaged configuration", async () => {
     await refused(directory, { resume: true }, "RUN_MISSING", /no run in .* to resume/)
     await putRun(directory, 3, [3])
-    await truncate(join(directory, "checkpoints", "step-3", "weights.bin"), 1)
+    await truncate(join(directory, "checkpoints", "iteration-3", "weights.bin"), 1)
     await refused(directory, { resume: true }, "RUN_CORRUPT", /no intact checkpoint.*--overwrite/)
   })
 

@@ -51,7 +51,7 @@ describe("a new run", () => {
     await replaced.saveCheckpoint(1, new FakePolicy(), 2)
     await replaced.close()
     expect((await lstat(directory)).isSymbolicLink()).toBe(true)
-    expect(await readdir(join(target, "checkpoints"))).toEqual(["step-1"])
+    expect(await readdir(join(target, "checkpoints"))).toEqual(["iteration-1"])
   })
 
   it("is rejected if a run exists, with both alternatives, without changes", async () => {
@@ -113,7 +113,7 @@ describe("a run that is forked", () => {
     const branch = join(folder, "runs", "branch")
     for (const [fork, iteration] of [
       [directory, 6],
-      [join(directory, "checkpoints", "step-4"), 4],
+      [join(directory, "checkpoints", "iteration-4"), 4],
     ] as const) {
       const run = await Run.open(branch, { ...config, seed: 9 }, { fork, overwrite: iteration === 4 })
       expect({ iteration: run.iteration, saved: run.saved }).toEqual({ iteration, saved: false })
@@ -134,7 +134,7 @@ describe("a run that is forked", () => {
   it("starts again with that state if it was stopped before its first checkpoint", async () => {
     await putRun(directory, 4, [2, 4])
     const branch = join(folder, "branch")
-    const first = await Run.open(branch, config, { fork: join(directory, "checkpoints", "step-2") })
+    const first = await Run.open(branch, config, { fork: join(directory, "checkpoints", "iteration-2") })
     await first.log({ iteration: 3, metrics: {} })
     await first.close()
     const again = await Run.open(branch, config, { resume: true })
@@ -146,7 +146,7 @@ describe("a run that is forked", () => {
     const lines = (await readFile(join(branch, "metrics.jsonl"), "utf8")).trim().split("\n")
     expect(lines.map((line) => JSON.parse(line).iteration)).toEqual([1, 2])
     await again.close()
-    await rm(join(directory, "checkpoints", "step-2"), { recursive: true })
+    await rm(join(directory, "checkpoints", "iteration-2"), { recursive: true })
     await expect(Run.open(branch, config, { resume: true })).rejects.toMatchObject({ code: "RUN_CORRUPT" })
   })
 
@@ -159,7 +159,7 @@ describe("a run that is forked", () => {
     ]
     await putRun(other, 4, [4])
     await putRun(plain, 2, [2])
-    const checkpoint = join(directory, "checkpoints", "step-4")
+    const checkpoint = join(directory, "checkpoints", "iteration-4")
     const first = await Run.open(branch, config, { fork: directory, resume: "auto" })
     await first.log({ iteration: 5, metrics: {} })
     await first.saveCheckpoint(5, new FakePolicy(), 1)
@@ -170,10 +170,10 @@ describe("a run that is forked", () => {
       await again.close()
     }
     const before = await snapshot(folder)
-    for (const fork of [other, join(directory, "checkpoints", "step-2"), join(folder, "nothing")])
+    for (const fork of [other, join(directory, "checkpoints", "iteration-2"), join(folder, "nothing")])
       await expect(Run.open(branch, config, { fork, resume: "auto" })).rejects.toMatchObject({
         code: "RUN_EXISTS",
-        message: expect.stringMatching(/is a fork of .*step-4, but --fork names/),
+        message: expect.stringMatching(/is a fork of .*iteration-4, but --fork names/),
       })
     await expect(Run.open(plain, config, { fork: other, resume: "auto" })).rejects.toMatchObject({
       code: "RUN_EXISTS",
@@ -189,7 +189,7 @@ describe("a run that is forked", () => {
     await expect(Run.open(branch, config, { fork: folder })).rejects.toMatchObject({ code: "RUN_MISSING" })
     await refused(
       directory,
-      { fork: join(directory, "checkpoints", "step-2"), overwrite: true },
+      { fork: join(directory, "checkpoints", "iteration-2"), overwrite: true },
       "BAD_ARGUMENT",
       /another folder/,
     )

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest"
 import type { Agent } from "../../src/agents/agent.ts"
 import type { Environment } from "../../src/environment/environment.ts"
 import { openEnvironment } from "../../src/environment/open-environment.ts"
-import { parallel } from "../../src/environment/parallel.ts"
+import { parallelCopies } from "../../src/environment/parallel.ts"
 import { Run, type RunMode } from "../../src/runs/run.ts"
 import { digestTasks } from "../../src/runs/same-environment.ts"
 import { train } from "../../src/training/train.ts"
@@ -51,7 +51,7 @@ describe("a run's environment", () => {
     const opened = async () => {
       const { taskFiles } = await openEnvironment("tasks", { tasks: path("tasks.jsonl") })
       const doors = { ...openDoors(), taskFiles }
-      return how === "itself" ? doors : parallel(doors, {})
+      return how === "itself" ? doors : parallelCopies(doors, {})
     }
     await put(count)
     await trained(await opened(), path("run"))

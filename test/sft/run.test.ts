@@ -7,7 +7,7 @@ import type { IterationReport } from "../../src/runs/report.ts"
 import { Run, type RunMode } from "../../src/runs/run.ts"
 import type { SftOptions } from "../../src/sft/options.ts"
 import { type SftReport, sft } from "../../src/sft/sft.ts"
-import type { Progress } from "../../src/training/progress.ts"
+import type { StageProgress } from "../../src/training/progress.ts"
 import { doorsEnvironment } from "../rollout/doors.ts"
 import { TinyModel } from "../training/tiny.ts"
 
@@ -41,7 +41,7 @@ async function part({ directory, model: opened = {}, abortAt, leaveAfter, resume
   const model = await tiny.open(tiny.directory, opened)
   await using run = directory === undefined ? undefined : await Run.open(directory, { options }, { resume, fork })
   const controller = new AbortController()
-  const onProgress = ({ stage, done }: Progress) => stage === "sft" && done === abortAt && controller.abort(reason)
+  const onProgress = ({ stage, done }: StageProgress) => stage === "sft" && done === abortAt && controller.abort(reason)
   const reports: Omit<SftReport, "seconds">[] = []
   let error: unknown
   const setup = { ...model, environment: doors, run, signal: controller.signal, onProgress, ...options, ...changes }
@@ -72,10 +72,12 @@ describe("SFT with a run", () => {
     const [without, kept] = [await part({}), await part({ directory })]
     expect(kept.reports).toEqual(without.reports)
     expect(kept.end).toEqual(without.end)
-    expect(await steps(directory)).toEqual(["step-9"])
-    expect(await log(directory)).toMatchObject(
+    expect(await steps(directory)).toEqual(["update-9"])
+    const lines = await log(directory)
+    expect(lines.filter((line) => "iteration" in line)).toEqual([])
+    expect(lines).toMatchObject(
       without.reports.map(({ epoch, loss }) => ({
-        iteration: 3 * epoch,
+        update: 3 * epoch,
         metrics: { "sft/epoch": epoch, "sft/loss": loss, "sft/completions": 24, "time/epoch": expect.any(Number) },
       })),
     )
@@ -94,7 +96,7 @@ describe("SFT with a run", () => {
         // After the very last step there is nothing left to stop.
         expect(stopped.error).toBe(abortAt === 9 ? undefined : reason)
         expect(stopped.iteration).toBe(abortAt)
-        expect(await steps(directory)).toEqual([`step-${abortAt}`])
+        expect(await steps(directory)).toEqual([`update-${abortAt}`])
         const resumed = await part({ directory, model, resume: true })
         expect(resumed.error).toBeUndefined()
         expect([...stopped.reports, ...resumed.reports]).toEqual(whole.reports)
@@ -170,6 +172,6 @@ describe("SFT with a run", () => {
       code: "NON_FINITE",
       message: expect.stringMatching(/gradients of step 6 .* are not/),
     })
-    expect(await steps(directory)).toEqual(["step-3"])
+    expect(await steps(directory)).toEqual(["update-3"])
   })
 })

@@ -66,7 +66,7 @@ beforeAll(async () => {
   const directory = join(await folder(), "run")
   whole = await run(serving, directory)
   asked = [...serving.asked]
-  const manifest = await readFile(join(directory, "checkpoints/step-4/manifest.json"), "utf8")
+  const manifest = await readFile(join(directory, "checkpoints/iteration-4/manifest.json"), "utf8")
   expect(JSON.parse(manifest)).not.toHaveProperty("sampler")
 })
 

@@ -61,8 +61,8 @@ describe("a run that trains an adapter", () => {
     const second = await part({ directory: stopped, resume: true })
     expect([...first.metrics, ...second.metrics]).toEqual(metrics)
     for (const file of [
-      "checkpoints/step-4/adapter_model.safetensors",
-      "checkpoints/step-4/optimizer/model.safetensors",
+      "checkpoints/iteration-4/adapter_model.safetensors",
+      "checkpoints/iteration-4/optimizer/model.safetensors",
       "model/model.safetensors",
     ])
       expect(await bytesOf(stopped, file), file).toBe(await bytesOf(whole, file))
@@ -71,7 +71,7 @@ describe("a run that trains an adapter", () => {
   it("gives the same evaluation from its checkpoint and from the merged model", async () => {
     const directory = newFolder()
     await part({ directory })
-    const checkpoint = join(directory, "checkpoints", "step-4")
+    const checkpoint = join(directory, "checkpoints", "iteration-4")
     const files = await readdir(checkpoint)
     expect(files).toEqual(
       expect.arrayContaining(["adapter_config.json", "adapter_model.safetensors", "tokenizer.json"]),
@@ -106,7 +106,7 @@ describe("a run that trains an adapter", () => {
   it("falls back to an earlier checkpoint if an adapter is damaged", async () => {
     const directory = newFolder()
     await part({ directory, leaveAfter: 2 })
-    await appendFile(join(directory, "checkpoints/step-2/adapter_model.safetensors"), "x")
+    await appendFile(join(directory, "checkpoints/iteration-2/adapter_model.safetensors"), "x")
     const warnings: string[] = []
     await using run = await Run.open(
       directory,

@@ -12,7 +12,7 @@ import { sft } from "../../src/sft/sft.ts"
 import { Tokenizer } from "../../src/tokenizer/tokenizer.ts"
 import { evaluate } from "../../src/training/evaluate.ts"
 import { playerOf } from "../../src/training/player.ts"
-import type { Progress } from "../../src/training/progress.ts"
+import type { StageProgress } from "../../src/training/progress.ts"
 import { Random } from "../../src/util/random.ts"
 import { ask, user } from "../endpoint/ask.ts"
 
@@ -108,7 +108,7 @@ describe("an expert that answers the calls of an agent", () => {
     const rollout = { maxCompletionTokens: 8 }
     const before = await evaluate({ ...setup, tasks: 20, rollout })
     const told: number[] = []
-    const onProgress = ({ stage, done, total }: Progress) => stage === "sft" && told.push(done / total)
+    const onProgress = ({ stage, done, total }: StageProgress) => stage === "sft" && told.push(done / total)
     const optimizer = { learningRate: 5e-3 }
     const reports = await sft({
       ...setup,

@@ -95,7 +95,7 @@ describe("a run with an agent", () => {
     expect(steps).toHaveLength(8 * 8 * 8)
     expect(steps.filter(({ constraint }) => constraint).length).toBe(8 * 8 * 6)
     for (const { metrics } of alone.reports) {
-      expect(metrics).toMatchObject({ "episode/steps": 8, "episode/failed": 0, "sequence/unmerged": 0 })
+      expect(metrics).toMatchObject({ "episode/steps": 8, "episode/failed": 0, "sequence/new-prefix": 0 })
       expect(metrics["advantage/std"]).toBeGreaterThan(0)
     }
     for (const concurrency of [8, 64]) expect(await played(await tiny.open(), many(concurrency))).toEqual(alone)
@@ -160,10 +160,10 @@ describe("a run with an agent", () => {
     const { reports, groups } = await played(await tiny.open(), { agent, iterations: 1, guards: { maxFailed: 1 } })
     const outcomes = groups[0]!.flatMap(({ episodes }) => episodes.map(({ outcome }) => outcome))
     const count = (outcome: string) => outcomes.filter((one) => one === outcome).length
-    expect([count("dropped"), count("failed"), count("terminated")].every((number) => number > 1)).toBe(true)
+    expect([count("excluded"), count("failed"), count("terminated")].every((number) => number > 1)).toBe(true)
     expect(reports[0]!.metrics).toMatchObject({
       "episode/count": 12,
-      "episode/dropped": count("dropped") / 12,
+      "episode/excluded": count("excluded") / 12,
       "episode/failed": count("failed") / 12,
     })
     expect(reports[0]!.failures).toMatchObject([

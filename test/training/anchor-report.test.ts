@@ -25,7 +25,7 @@ describe("the anchor report", () => {
       // Step groups: a a | b b b | c, and a | d | e e.
       ...{ grouped: 0.7, shared: 0.5, sharedLater: 0.5, sharedNormalized: 0.5 },
       // Discounted: 0.9025 0 | 0.95 0 0 | 1, and 0.95 | 1 | 0.95 1.
-      ...{ compared: 0.7, comparedAcross: 0.5, truncated: 0 },
+      ...{ nonzero: 0.7, nonzeroAcross: 0.5, truncated: 0 },
       frequent: [
         { anchor: "a", steps: 3, episodes: 3, groups: 2 },
         { anchor: "b", steps: 3, episodes: 2, groups: 1 },
@@ -44,10 +44,10 @@ describe("the anchor report", () => {
       [plays("d d", 1, { metrics: { success: 1 } })],
     )
     const report = anchorCoverage(played, { expertSteps: [3, undefined] })
-    expect(report).toMatchObject({ length: 9 / 6, wasted: 2 / 6, truncated: 1 / 3, late: 0 })
+    expect(report).toMatchObject({ length: 9 / 6, loopSteps: 2 / 6, truncated: 1 / 3, nearLimit: 0 })
     // a a a a | b b b b | c, and d d.
-    expect(report).toMatchObject({ compared: 10 / 11, comparedAcross: 8 / 11 })
-    expect(anchorCoverage(played, { gamma: 1 })).toMatchObject({ compared: 8 / 11, comparedAcross: 8 / 11 })
+    expect(report).toMatchObject({ nonzero: 10 / 11, nonzeroAcross: 8 / 11 })
+    expect(anchorCoverage(played, { gamma: 1 })).toMatchObject({ nonzero: 8 / 11, nonzeroAcross: 8 / 11 })
     expect(() => anchorCoverage(played, { expertSteps: [0] })).toThrow(/expertSteps must be a list of numbers of steps/)
   })
 

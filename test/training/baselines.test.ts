@@ -9,7 +9,7 @@ import type { IterationReport } from "../../src/runs/report.ts"
 import { Run } from "../../src/runs/run.ts"
 import type { RunObserver } from "../../src/training/observers.ts"
 import type { TrainSetup } from "../../src/training/prepare.ts"
-import type { CollectedStep } from "../../src/training/steps.ts"
+import type { TrainingStep } from "../../src/training/steps.ts"
 import { train } from "../../src/training/train.ts"
 import { doorsEnvironment } from "../rollout/doors.ts"
 import { characters, TablePolicy } from "./table-policy.ts"
@@ -82,7 +82,7 @@ describe("a critic", () => {
     }
     const lines = (await readFile(join(directory, "metrics.jsonl"), "utf8")).trim().split("\n")
     expect(lines.map((line) => timeless(JSON.parse(line) as IterationReport))).toEqual(reports.map(timeless))
-    expect(await readdir(join(directory, "checkpoints", "step-4", "critic"))).toEqual(["values.bin"])
+    expect(await readdir(join(directory, "checkpoints", "iteration-4", "critic"))).toEqual(["values.bin"])
   })
 
   it("can be trained before the policy", async () => {
@@ -160,7 +160,7 @@ describe("old log-probabilities", () => {
     }
     for (const oldLogProbs of ["sampled", "recomputed"] as const) {
       const { seen, loss } = watch()
-      const observed: CollectedStep[] = []
+      const observed: TrainingStep[] = []
       const observers = [
         { episodes: (...[, , , steps]: Parameters<NonNullable<RunObserver["episodes"]>>) => observed.push(...steps) },
       ]

@@ -8,11 +8,11 @@ import type { Group, HookContext } from "../../src/rollout/hooks.ts"
 import { rolloutDefaults } from "../../src/rollout/options.ts"
 import { Run } from "../../src/runs/run.ts"
 import { actGuideCurriculum, smallestHint } from "../../src/training/curriculum/act-guide.ts"
-import { bySuccess } from "../../src/training/curriculum/by-success.ts"
+import { successCurriculum } from "../../src/training/curriculum/by-success.ts"
 import type { Curriculum } from "../../src/training/curriculum/curriculum.ts"
-import { horizon } from "../../src/training/curriculum/horizon.ts"
+import { horizonCurriculum } from "../../src/training/curriculum/horizon.ts"
 import { joinHooks } from "../../src/training/curriculum/join-hooks.ts"
-import { tcod, tcodSchedule } from "../../src/training/curriculum/tcod.ts"
+import { tcodCurriculum, tcodSchedule } from "../../src/training/curriculum/tcod.ts"
 import type { RunObserver } from "../../src/training/observers.ts"
 import { layOutSequences } from "../../src/training/rows.ts"
 import { collectSteps } from "../../src/training/steps.ts"
@@ -87,21 +87,21 @@ describe("tcod", () => {
     const actions = (task as { rooms: string[] }).rooms.map((room) => ({ red: "a", green: "b", blue: "c" })[room])
     const expert = { ...doors, parse: (completion: string) => ({ action: completion, valid: true }) }
     const begin = async (direction: "forward" | "backward", iteration: number, environment = expert as Environment) =>
-      await open(tcod({ direction, every: 2 }), environment).start!(task, at(iteration))
+      await open(tcodCurriculum({ direction, every: 2 }), environment).start!(task, at(iteration))
     expect(await begin("forward", 5)).toEqual({ maxSteps: 3 })
     expect(await begin("forward", 50)).toEqual({ maxSteps: 9 })
     expect(await begin("backward", 0)).toEqual({ replay: actions.slice(0, 2) })
     expect(await begin("backward", 50)).toEqual({ replay: [] })
     const lost = { ...expert, expert: () => ({ complete: () => "wait" }) } as Environment
     expect(await begin("backward", 0, lost)).toEqual({ replay: undefined })
-    expect(() => open(tcod({ direction: "backward" }), { ...doors, expert: undefined } as never)).toThrow(
+    expect(() => open(tcodCurriculum({ direction: "backward" }), { ...doors, expert: undefined } as never)).toThrow(
       /tcod needs an expert/,
     )
   })
 })
 
 it("horizon grows from one step limit to another", () => {
-  const steps = [0, 1, 2, 3, 8].map((n) => open(horizon({ from: 2, over: 4 })).start!(0, at(n)))
+  const steps = [0, 1, 2, 3, 8].map((n) => open(horizonCurriculum({ from: 2, over: 4 })).start!(0, at(n)))
   expect(steps).toEqual([2, 4, 6, 7, 9].map((maxSteps) => ({ maxSteps })))
 })
 
@@ -152,7 +152,7 @@ describe("act-guide", () => {
 
 describe("by-success", () => {
   it("prefers tasks with success rate one half, without repetition in an iteration, and keeps its state", () => {
-    const hooks = open(bySuccess({ poolSize: 4, learningRate: 1, minWeight: 0.01 }))
+    const hooks = open(successCurriculum({ poolSize: 4, learningRate: 1, minWeight: 0.01 }))
     const drawAll = (iteration: number, count: number) =>
       Array.from({ length: count }, (_, index) =>
         hooks.next!({ ...at(iteration, new Random(iteration).derive(index)), index }),
@@ -167,7 +167,7 @@ describe("by-success", () => {
     const firsts = Array.from({ length: 60 }, (_, n) => drawAll(n + 1, 1)[0])
     expect(firsts.filter((task) => task === all[2]).length).toBeGreaterThan(50)
     const state = hooks.state!()
-    const again = open(bySuccess({ poolSize: 4, learningRate: 1, minWeight: 0.01 }))
+    const again = open(successCurriculum({ poolSize: 4, learningRate: 1, minWeight: 0.01 }))
     again.restore!(state)
     expect(again.state!()).toEqual(state)
   })
@@ -177,7 +177,7 @@ describe("by-success", () => {
     await expect(train({ ...tableSetup(), tasks, curriculum: { name: "by-success" } })).rejects.toThrow(
       /leave tasks out/,
     )
-    expect(() => bySuccess().open({ rollout, seed: 1, groups: 1 })).toThrow(/give an environment/)
+    expect(() => successCurriculum().open({ rollout, seed: 1, groups: 1 })).toThrow(/give an environment/)
   })
 })
 

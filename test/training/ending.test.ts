@@ -107,11 +107,11 @@ describe("the checkpoint of the best evaluation", () => {
 
   it("is written at once and never removed; ranked by success, then mean return, then the earliest", async () => {
     const { checkpoints, best } = await part({ scores })
-    expect(checkpoints).toEqual(["step-3", "step-7"])
+    expect(checkpoints).toEqual(["iteration-3", "iteration-7"])
     expect(best).toMatchObject({
       iteration: 3,
       evaluation: { success: 3 / 4, meanReturn: 6 / 4 },
-      directory: join(directory, "checkpoints", "step-3"),
+      directory: join(directory, "checkpoints", "iteration-3"),
     })
   })
 
@@ -122,13 +122,13 @@ describe("the checkpoint of the best evaluation", () => {
       const resumed = await part({ scores, resume: true })
       expect(resumed.iterations.at(0)).toBe(leaveAfter + 1)
       expect(resumed.best?.iteration).toBe(3)
-      expect(resumed.checkpoints).toEqual(expect.arrayContaining(["step-3", "step-7"]))
+      expect(resumed.checkpoints).toEqual(expect.arrayContaining(["iteration-3", "iteration-7"]))
     },
   )
 
   it("is replaced by a better one", async () => {
     const { checkpoints } = await part({ scores, iterations: 4 })
-    expect(checkpoints).toEqual(["step-3", "step-4"])
+    expect(checkpoints).toEqual(["iteration-3", "iteration-4"])
   })
 
   it("does not exist if nothing was better than the initial model", async () => {
@@ -140,7 +140,7 @@ describe("the checkpoint of the best evaluation", () => {
         [0, 1],
       ],
     })
-    expect(checkpoints).toEqual(["step-3"])
+    expect(checkpoints).toEqual(["iteration-3"])
     expect(best).toMatchObject({ iteration: 0 })
     expect(best).not.toHaveProperty("directory")
   })
@@ -163,7 +163,10 @@ describe("the checkpoint of the best evaluation", () => {
       ...options,
       guards: { collapse: "off" },
     })
-    expect(await fork.best()).toMatchObject({ iteration: 5, directory: join(folder, "fork", "checkpoints", "step-5") })
+    expect(await fork.best()).toMatchObject({
+      iteration: 5,
+      directory: join(folder, "fork", "checkpoints", "iteration-5"),
+    })
     await fork.close()
   })
 })
@@ -191,7 +194,7 @@ describe("early stopping", () => {
     expect(first.reports.at(-1)!.stopped).toBe(
       "none of the last 2 evaluations was better than the one after iteration 1 (stop.plateau)",
     )
-    expect(first.checkpoints).toEqual(["step-1", "step-3"])
+    expect(first.checkpoints).toEqual(["iteration-1", "iteration-3"])
     const same = await part({ scores: flat, stop: { plateau: 2 }, resume: true })
     expect(same.iterations).toEqual([])
     expect(same.warnings).toEqual([
@@ -227,7 +230,7 @@ describe("early stopping", () => {
     expect(last.metrics["policy/kl"]).toBeGreaterThan(bound)
     expect(last.stopped).toMatch(/^policy\/kl was .* above .* \(stop\.kl\)$/)
     expect(last.evaluation).toBeDefined()
-    expect(held.checkpoints).toContain(`step-${last.iteration}`)
+    expect(held.checkpoints).toContain(`iteration-${last.iteration}`)
   })
 
   it("ends a run after a time limit, counted over resumptions", async () => {

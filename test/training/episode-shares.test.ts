@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest"
 import { groupByAnchor } from "../../src/credit/anchors.ts"
 import type { Episode } from "../../src/rollout/episode.ts"
-import { lengthAgainst, limitShares, wastedShare } from "../../src/training/episode-shares.ts"
+import { lengthAgainst, limitShares, loopShare } from "../../src/training/episode-shares.ts"
 import { collectSteps, learnedEpisodes } from "../../src/training/steps.ts"
 import { episode, step } from "./episodes.ts"
 
@@ -19,7 +19,7 @@ function wasted(...group: Episode[]): number | undefined {
     steps.map(({ task }) => task),
     steps.map(({ record }) => record.observation.anchor),
   )
-  return wastedShare(learnedEpisodes([group], 1), states)
+  return loopShare(learnedEpisodes([group], 1), states)
 }
 
 describe("wasted steps", () => {
@@ -54,7 +54,7 @@ describe("the step limit", () => {
     const early = won("a b c d e f g h")
     const late = won("a b c d e f g h i")
     const failed = walk("a", { outcome: "failed" })
-    expect(limitShares([cut, early, late, late, failed])).toEqual({ truncated: 1 / 5, late: 2 / 3 })
+    expect(limitShares([cut, early, late, late, failed])).toEqual({ truncated: 1 / 5, nearLimit: 2 / 3 })
     expect(limitShares([cut])).toEqual({ truncated: 1 })
   })
 

@@ -106,7 +106,7 @@ describe("an evaluation", () => {
     })
     expect(await run({ environment })).toEqual({
       episodes: 12,
-      failed: 4,
+      failed: 4 / 12,
       failures: [expect.objectContaining({ reason: "doors: no server", count: 4, environment: "doors" })],
       success: 8 / 12,
       successInterval: wilsonInterval(8, 12),
@@ -114,7 +114,7 @@ describe("an evaluation", () => {
       meanSteps: 1,
       metrics: { success: 8 / 12, clicks: 7 },
       valid: 1,
-      truncated: 1,
+      completionsTruncated: 1,
     })
   })
 
@@ -133,7 +133,7 @@ describe("an evaluation", () => {
 
   it("of an environment that always fails, or reports no success, is a report too", async () => {
     const failing = openDoors({ start: () => Promise.reject(new Error("no server")) })
-    expect(await run({ environment: failing })).toMatchObject({ episodes: 12, failed: 12, success: 0, meanReturn: 0 })
+    expect(await run({ environment: failing })).toMatchObject({ episodes: 12, failed: 1, success: 0, meanReturn: 0 })
     const uncounted = openDoors({
       step: async (action, episode) => ({ ...(await episode.step(action)), metrics: undefined }),
     })

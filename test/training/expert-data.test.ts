@@ -19,7 +19,7 @@ describe("expertData", () => {
     const shown = batches.flat().flatMap(({ segments }) => segments.filter(({ offPolicy }) => offPolicy))
     expect(shown.length).toBeGreaterThanOrEqual(4 * 5)
     expect(shown.every(({ advantage }) => advantage === 0)).toBe(true)
-    const losses = reports.map(({ metrics }) => metrics["policy/imitation-loss"]!)
+    const losses = reports.map(({ metrics }) => metrics["loss/cross-entropy"]!)
     expect(losses.every((loss) => loss > 0)).toBe(true)
     expect(losses.at(-1)).toBeLessThan(losses[0]!)
   })

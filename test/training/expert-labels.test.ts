@@ -37,7 +37,7 @@ it("the expert labels every state that the policy visits, and the policy learns 
     own.map(({ tokens, segments }) => characters.decode(tokens.subarray(0, segments[0]!.start))).sort()
   expect(prompts(of(true))).toEqual(prompts(of(false)))
   expect(asked.some(([, turns]) => turns > 0)).toBe(true)
-  const losses = reports.map(({ metrics }) => metrics["policy/imitation-loss"]!)
+  const losses = reports.map(({ metrics }) => metrics["loss/cross-entropy"]!)
   expect(losses.at(-1)).toBeLessThan(losses[0]!)
 })
 

@@ -66,8 +66,8 @@ describe("the metrics of a rollout", async () => {
     const five = Array.from("abcde", (anchor) => step(anchor, 0))
     const cut = episode(five, { outcome: "truncated", metrics: { success: 0 } })
     const found = await metricsOf([[episode(five, success), episode([step("a", 1)], success), cut]])
-    expect(found).toMatchObject({ "episode/late": 1 / 2 })
-    expect(await metricsOf([[episode(five), cut]])).not.toHaveProperty("episode/late")
+    expect(found).toMatchObject({ "episode/near-limit": 1 / 2 })
+    expect(await metricsOf([[episode(five), cut]])).not.toHaveProperty("episode/near-limit")
   })
 
   it("are not replaced by metrics of the environment with the same names", async () => {
@@ -87,8 +87,8 @@ describe("the metrics of a rollout", async () => {
       "step-group/size": 1.5,
       "step-group/singletons": 1 / 3,
       // 0.95 and 2, of two episodes.
-      "step-group/compared": 2 / 3,
-      "step-group/compared-across": 2 / 3,
+      "step-group/nonzero": 2 / 3,
+      "step-group/nonzero-across": 2 / 3,
       "group/constant": 0,
     })
     expect(metrics["advantage/std"]).toBeGreaterThan(0)

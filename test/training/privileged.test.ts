@@ -38,7 +38,7 @@ describe("a privileged teacher", () => {
     const { rows: own } = await shown(() => undefined)
     await train({ ...tableSetup({ iterations: 1 }), loss, teacher: plain })
     expect(own).toEqual(plain.rows)
-    const { rows, metrics } = await shown("outcome")
+    const { rows, metrics } = await shown("feedback")
     expect(rows).toHaveLength(plain.rows.length)
     let extra = 0
     for (const [at, { tokens, segments }] of rows.entries()) {
@@ -122,7 +122,7 @@ describe("a privileged teacher", () => {
     })
     for (const model of ["policy", "reference"] as const) {
       const reports = await train({ ...setup(), privileged: { model, context: () => undefined } })
-      const gaps = reports.map(({ metrics }) => metrics["teacher/distance"]!)
+      const gaps = reports.map(({ metrics }) => metrics["teacher/log-ratio"]!)
       expect(Math.abs(gaps[0]!)).toBeLessThan(1e-6)
       if (model === "policy") expect(Math.abs(gaps[2]!)).toBeLessThan(1e-6)
       else expect(Math.abs(gaps[2]!)).toBeGreaterThan(1e-4)
@@ -182,7 +182,7 @@ describe("the policy of the engine", () => {
 
   it("scores the same tokens otherwise where it sees more", async () => {
     const gaps = await Promise.all(
-      ([undefined, "outcome"] as const).map(async (sees) => {
+      ([undefined, "feedback"] as const).map(async (sees) => {
         const { policy, tokenizer } = await model.open()
         const reports = await train({
           ...{

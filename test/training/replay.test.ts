@@ -62,7 +62,7 @@ describe("the loss of replayed steps", () => {
       const whole = wholeLoss(iteration, { aggregation, entropyWeight: 0.01, klWeight: 0.5 })
       const { loss, gradient, entropyGradient, metrics } = whole.evaluate(input(iteration))
       expect(loss).toBeCloseTo(expected.loss, 9)
-      expect(metrics!["policy/dropped-fraction"]).toBeCloseTo(expected.dropped, 8)
+      expect(metrics!["policy/cov-clipped-fraction"]).toBeCloseTo(expected.dropped, 8)
       expectClose(gradient, expected.gradient, 1e-6)
       expectClose(entropyGradient!, expected.entropyGradient, 1e-6)
     },

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
 import type { Sequence } from "../../src/engine/sequence.ts"
-import { batches, byTask, layOutSequences, toSequences } from "../../src/training/rows.ts"
+import { groupByTask, layOutSequences, miniBatches, toSequences } from "../../src/training/rows.ts"
 import { collectSteps } from "../../src/training/steps.ts"
 import { Random } from "../../src/util/random.ts"
 import { episode, step } from "./episodes.ts"
@@ -10,7 +10,7 @@ const groups = [
     episode([step("a", 0), step("b", 1)], { last: { text: "", anchor: "end" } }),
     episode([step("a", 5)], { outcome: "failed" }),
     episode([step("c", 2)]),
-    episode([step("d", 2)], { outcome: "dropped" }),
+    episode([step("d", 2)], { outcome: "excluded" }),
   ],
   [episode([], { outcome: "overflow" }), episode([step("a", 3, 1, { valid: false })], { outcome: "truncated" })],
 ]
@@ -25,7 +25,7 @@ const said = (before: readonly number[], more: readonly number[], completion: re
   })
 
 describe("the steps of episodes", () => {
-  it("are those of all but failed and dropped episodes, with their position and next state", () => {
+  it("are those of all but failed and excluded episodes, with their position and next state", () => {
     expect(collectSteps(groups).map(({ record: _, ...rest }) => rest)).toEqual([
       { task: 0, episode: 0, anchor: "a", nextAnchor: "b", reward: 0, valid: true, length: 2 },
       { task: 0, episode: 0, anchor: "b", nextAnchor: "end", reward: 1, valid: true, length: 2, terminated: true },
@@ -62,7 +62,10 @@ describe("the steps of episodes", () => {
 
   it("are adjacent by task", () => {
     const rows = layOutSequences(collectSteps(groups))
-    expect(byTask(rows).map((group) => group.map(({ segments: [segment] }) => segment!.step))).toEqual([[0, 1, 2], [3]])
+    expect(groupByTask(rows).map((group) => group.map(({ segments: [segment] }) => segment!.step))).toEqual([
+      [0, 1, 2],
+      [3],
+    ])
   })
 })
 
@@ -157,7 +160,7 @@ describe("batches", () => {
     [[7], 2, [2, 2, 1, 2]],
     [[1, 1], 1, [1, 1]],
   ])("of groups of %j rows and at most %i rows have %j", (lengths, size, expected) => {
-    const made = batches(numbered(...lengths), size, new Random(1))
+    const made = miniBatches(numbered(...lengths), size, new Random(1))
     expect(made.map((batch) => batch.length)).toEqual(expected)
   })
 
@@ -165,7 +168,7 @@ describe("batches", () => {
     const groups = numbered(3, 5, 2, 8, 1, 4)
     const orders = new Set<string>()
     for (let seed = 0; seed < 20; seed++) {
-      const made = batches(groups, 6, new Random(seed))
+      const made = miniBatches(groups, 6, new Random(seed))
       expect(made.flat().toSorted((a, b) => a.number - b.number)).toEqual(groups.flat())
       for (const batch of made) expect([5, 6]).toContain(batch.length)
       // Whole groups follow each other.
@@ -173,7 +176,7 @@ describe("batches", () => {
         const at = made.flat().indexOf(group[0]!)
         expect(made.flat().slice(at, at + group.length)).toEqual(group)
       }
-      expect(batches(groups, 6, new Random(seed))).toEqual(made)
+      expect(miniBatches(groups, 6, new Random(seed))).toEqual(made)
       orders.add(
         made
           .flat()
@@ -187,12 +190,12 @@ describe("batches", () => {
   it("count steps instead of rows, and split no row", () => {
     const row = (steps: number) => ({ segments: Array.from({ length: steps }) })
     const sizes = (...rows: number[]) =>
-      batches([rows.map(row)], 4, new Random(1)).map((batch) => batch.map(({ segments }) => segments.length))
+      miniBatches([rows.map(row)], 4, new Random(1)).map((batch) => batch.map(({ segments }) => segments.length))
     expect(sizes(2, 2, 2, 2)).toEqual([
       [2, 2],
       [2, 2],
     ])
     expect(sizes(8, 1, 1)).toEqual([[8], [1, 1]])
-    expect(batches([[row(8), row(1)]], 4, new Random(1), () => 1)).toHaveLength(1)
+    expect(miniBatches([[row(8), row(1)]], 4, new Random(1), () => 1)).toHaveLength(1)
   })
 })

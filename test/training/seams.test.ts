@@ -61,7 +61,7 @@ describe("a custom engine", () => {
     }
     const lines = (await readFile(join(directory, "metrics.jsonl"), "utf8")).trim().split("\n")
     expect(lines.map((line) => timeless(JSON.parse(line)))).toEqual(reports.map(timeless))
-    expect(await readdir(join(directory, "checkpoints", "step-3"))).toEqual(["manifest.json", "table.bin"])
+    expect(await readdir(join(directory, "checkpoints", "iteration-3"))).toEqual(["manifest.json", "table.bin"])
   })
 
   it("states its limits before anything is changed", async () => {

@@ -1,6 +1,6 @@
 import { readFile, writeFile } from "node:fs/promises"
 import { join } from "node:path"
-import type { AdamWParameters, OptimizerStepReport, SamplerSnapshot, Snapshots } from "../../src/engine/engine.ts"
+import type { AdamWParameters, OptimizerStepStatistics, SamplerSnapshot, Snapshots } from "../../src/engine/engine.ts"
 import { TablePolicy } from "./table-policy.ts"
 
 /** A table whose weights of a moment can be sampled from while it learns. */
@@ -27,7 +27,7 @@ export class SnapshotPolicy extends TablePolicy {
     },
   }
 
-  override async optimizerStep(step: AdamWParameters): Promise<OptimizerStepReport> {
+  override async optimizerStep(step: AdamWParameters): Promise<OptimizerStepStatistics> {
     await this.beforeStep()
     return await super.optimizerStep(step)
   }

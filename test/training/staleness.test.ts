@@ -216,7 +216,7 @@ it("an error of a rollout ends the training after the iteration before, which is
       message: expect.stringContaining("no more"),
     })
     expect(reports).toEqual([1, 2])
-    expect(await readdir(join(directory, "checkpoints"))).toEqual(["step-2"])
+    expect(await readdir(join(directory, "checkpoints"))).toEqual(["iteration-2"])
   } finally {
     process.off("unhandledRejection", note)
   }
@@ -241,7 +241,7 @@ it("an error of an update ends the rollout in progress, and a resumed run repeat
   }
   await expect(part(directory, { policy, environment: counted, checkpointEvery: 1 })).rejects.toThrow("the step failed")
   expect({ running, open: policy.open, taken: policy.taken }).toEqual({ running: 0, open: 0, taken: [0, 0, 1, 2] })
-  expect((await readdir(join(directory, "checkpoints"))).sort()).toEqual(["step-1", "step-2"])
+  expect((await readdir(join(directory, "checkpoints"))).sort()).toEqual(["iteration-1", "iteration-2"])
   policy.beforeStep = () => {}
   const resumed = await part(directory, { checkpointEvery: 1 }, { resume: true })
   const whole = await part(join(folder, "whole"))

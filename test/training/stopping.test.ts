@@ -6,7 +6,7 @@ import type { Environment } from "../../src/environment/environment.ts"
 import type { IterationReport } from "../../src/runs/report.ts"
 import { Run } from "../../src/runs/run.ts"
 import type { TrainOptions } from "../../src/training/options.ts"
-import type { Progress } from "../../src/training/progress.ts"
+import type { StageProgress } from "../../src/training/progress.ts"
 import { train } from "../../src/training/train.ts"
 import { doorsEnvironment } from "../rollout/doors.ts"
 import { all, openDoors, TinyModel, timeless } from "./tiny.ts"
@@ -39,7 +39,7 @@ interface Part {
   readonly resume?: boolean
   readonly environment?: Environment
   /** Aborts where it says so; `iteration` counts those that were given out before. */
-  readonly abortAt?: (progress: Progress, iteration: number) => boolean
+  readonly abortAt?: (progress: StageProgress, iteration: number) => boolean
   /** Leaves the loop after this iteration. */
   readonly leaveAfter?: number
 }

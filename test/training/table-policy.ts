@@ -9,7 +9,7 @@ import type {
   LossReport,
   ModelStore,
   NativeLoss,
-  OptimizerStepReport,
+  OptimizerStepStatistics,
   SampleRequest,
   TokenStatistics,
   TopTokens,
@@ -118,7 +118,7 @@ export class TablePolicy implements Trainable {
     return { loss: 0, tokens: token, metrics: { "policy/entropy": entropies / token } }
   }
 
-  async optimizerStep({ learningRate, maxGradientNorm = 1 }: AdamWParameters): Promise<OptimizerStepReport> {
+  async optimizerStep({ learningRate, maxGradientNorm = 1 }: AdamWParameters): Promise<OptimizerStepStatistics> {
     const gradientNorm = Math.hypot(...this.gradients)
     const scale = learningRate * Math.min(1, maxGradientNorm / (gradientNorm + 1e-6))
     for (const [start, gradients] of this.#gradients)
@@ -200,7 +200,7 @@ export class TableCritic implements Critic {
     return { loss, tokens: places.length, metrics: { "critic/clip-fraction": clipped / places.length } }
   }
 
-  async optimizerStep({ learningRate }: AdamWParameters): Promise<OptimizerStepReport> {
+  async optimizerStep({ learningRate }: AdamWParameters): Promise<OptimizerStepStatistics> {
     const gradientNorm = Math.hypot(...this.#gradients)
     for (const [place, gradient] of this.#gradients.entries()) this.values[place]! -= learningRate * gradient
     this.#gradients.fill(0)

@@ -99,9 +99,9 @@ function lossTopic(make: (params: Params) => TokenLoss): Topic {
       dlogp: tableOf(vector, gradient),
       kl: metrics?.["policy/kl"],
       clip_fraction: metrics?.["policy/clip-fraction"],
-      dropped_fraction: metrics?.["policy/dropped-fraction"],
+      dropped_fraction: metrics?.["policy/cov-clipped-fraction"],
       masked_fraction: metrics?.["policy/masked-fraction"],
-      truncated_fraction: metrics?.["policy/truncated-fraction"],
+      truncated_fraction: metrics?.["policy/ratio-truncated-fraction"],
     }
   }
 }

@@ -3,7 +3,7 @@ import { clippedSurrogate } from "../../src/loss/clipped-surrogate.ts"
 import { composeLoss } from "../../src/loss/compose-loss.ts"
 import { gmpo } from "../../src/loss/gmpo.ts"
 import { gspo } from "../../src/loss/gspo.ts"
-import { holder } from "../../src/loss/holder.ts"
+import { holderPo } from "../../src/loss/holder.ts"
 import { type HolderScheduleName, holderSchedule } from "../../src/loss/holder-schedule.ts"
 import { klCov } from "../../src/loss/kl-cov.ts"
 import { sapo } from "../../src/loss/sapo.ts"
@@ -51,7 +51,7 @@ function lossNamed(name: string, vector: Vector): Results | undefined {
   if (Object.hasOwn(ofTokens, name)) return byAggregation(ofTokens[name]!(params), vector)
   const [, variant, p] = /^holder_(seq|token)_p=(-?[\d.]+)$/.exec(name) ?? []
   if (variant !== undefined) {
-    const own = holder({ ...clip(params), p: Number(p), variant: variant === "seq" ? "sequence" : "token" })
+    const own = holderPo({ ...clip(params), p: Number(p), variant: variant === "seq" ? "sequence" : "token" })
     return { ...evaluated(own, vector, "seq-mean-token-mean"), M_selected: meansOf(own, lossInputOf(vector)) }
   }
   const [, loss, low, high] = /^(\w+?)_clip([\d.]+)\/([\d.]+)$/.exec(name) ?? []

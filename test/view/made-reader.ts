@@ -1,6 +1,6 @@
 import { crc32 } from "node:zlib"
 import type { RecordedGroup } from "../../src/view/data/recorded.ts"
-import type { IterationSummary } from "../../src/view/record/file.ts"
+import type { RecordedIteration } from "../../src/view/record/file.ts"
 import type { EpisodeReader } from "../../src/view/serve/episode-reader.ts"
 import { columnsOf } from "./made-run.ts"
 
@@ -9,13 +9,13 @@ export function madeReader(recorded: () => readonly RecordedGroup[]): EpisodeRea
   const iterations = () => [...new Set(recorded().map(({ iteration }) => iteration))].sort((a, b) => a - b)
   return {
     recordedIterations: async () => iterations(),
-    async readSummaries(_, { from = 1 } = {}) {
+    async readRecordedIterations(_, { from = 1 } = {}) {
       return iterations()
         .filter((one) => one >= from)
         .map((iteration) => {
           const groups = recorded().filter((group) => group.iteration === iteration)
           const { iteration: _, cursor: __, reset: ___, ...columns } = columnsOf(groups)
-          const problems = columns.problems as NonNullable<IterationSummary["problems"]> // of this version, so none is null
+          const problems = columns.problems as NonNullable<RecordedIteration["problems"]> // of this version, so none is null
           return { ...columns, problems, iteration, checksum: crc32(JSON.stringify(groups)) }
         })
     },

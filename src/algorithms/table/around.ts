@@ -23,7 +23,7 @@ export const around: readonly Algorithm[] = [
     set: { "training.teacherWeights.alpha": 1 },
     brings: "teacher",
     status: "interpreted",
-    note: "Bounds and means over an action are not documented. With hindsight: `training.privileged.context=outcome`.",
+    note: "Bounds and means over an action are not documented. With hindsight: `training.privileged.context=feedback`.",
   },
   {
     system: "Entropy Polarity / PAPO",

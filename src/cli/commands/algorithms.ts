@@ -1,5 +1,5 @@
 import type { Command } from "commander"
-import { type Algorithm, type Change, changes, statuses } from "../../algorithms/algorithm.ts"
+import { type Algorithm, type AlgorithmPart, changes, statuses } from "../../algorithms/algorithm.ts"
 import { bring } from "../../algorithms/bring.ts"
 import { findAlgorithms } from "../../algorithms/find.ts"
 import { settingsFor } from "../../algorithms/settings-for.ts"
@@ -36,7 +36,7 @@ function listAlgorithms(names: readonly string[], { json = false }: { readonly j
 function listed(found: readonly Algorithm[]): string[] {
   const [head, ...rows] = table([["SYSTEM", "STATUS", "SOURCE", "SELECTED BY"], ...found.map(row)])
   return Object.entries(changes).flatMap(([change, title]) => {
-    const own = rows.filter((_, at) => found[at]!.changes[0] === (change as Change))
+    const own = rows.filter((_, at) => found[at]!.changes[0] === (change as AlgorithmPart))
     return own.length === 0 ? [] : [title, head!, ...own, ""]
   })
 }

@@ -31,8 +31,8 @@ export function anchorsCommand(command: Command): Command {
   return configCommand(command)
     .description(
       "Runs the rollout of the first training iteration and reports the share of steps whose state occurs in another episode of the group, " +
-        "with advice if it is low. Also reports how long episodes are compared to " +
-        "the expert's, which steps were wasted, and how many episodes are truncated. Trains nothing.",
+        "with advice if it is low. Also reports the length of episodes relative to " +
+        "the expert's, how many steps are in loops, and how many episodes are truncated. Trains nothing.",
     )
     .argument(...programArgument)
     .option(
@@ -106,24 +106,26 @@ const longestShown = 60
 function describe(report: AnchorCoverage): string[] {
   const { groups, constant, episodes, unscored, steps, states, grouped, shared, sharedLater, frequent, finding } =
     report
-  const { compared, comparedAcross, length, wasted, truncated, late } = report
+  const { nonzero, nonzeroAcross, length, loopSteps, truncated, nearLimit } = report
   const rows = [
     ["groups", `${groups}, ${constant} with all returns equal`],
-    ["episodes", `${episodes}${unscored > 0 ? `, plus ${unscored} failed or dropped` : ""}`],
+    ["episodes", `${episodes}${unscored > 0 ? `, plus ${unscored} failed or excluded` : ""}`],
     ["steps", `${steps} in ${states} anchor states`],
     ["shared", `${formatShare(grouped)} of the steps share their anchor state with another step of the group`],
     ["", `${formatShare(shared)} with a step of another episode; without first steps ${formatShare(sharedLater)}`],
     [
       "compared",
-      `${formatShare(compared)} of the steps have another discounted return than a step in the same anchor state`,
+      `${formatShare(nonzero)} of the steps have another discounted return than a step in the same anchor state`,
     ],
-    ["", `${formatShare(comparedAcross)} across episodes; the rest are loops within one episode`],
+    ["", `${formatShare(nonzeroAcross)} across episodes; the rest are loops within one episode`],
     ...(length === undefined ? [] : [["length", `${formatNumber(length)} times the expert's steps`]]),
-    ...(wasted === undefined
+    ...(loopSteps === undefined
       ? []
-      : [["wasted", `${formatShare(wasted)} of the steps of successful episodes returned to an earlier state`]]),
+      : [["loops", `${formatShare(loopSteps)} of the steps of successful episodes returned to an earlier state`]]),
     ["truncated", `${formatShare(truncated)} of the episodes were truncated by the step limit`],
-    ...(late === undefined ? [] : [["", `${formatShare(late)} of the successes came in the last fifth of the limit`]]),
+    ...(nearLimit === undefined
+      ? []
+      : [["", `${formatShare(nearLimit)} of the successes came in the last fifth of the limit`]]),
   ]
   return [
     ...rows.map(([name, value]) => `  ${name!.padEnd(12)}${value}`),

@@ -2,7 +2,7 @@ import { Command, Option } from "commander"
 import { type Benchmark, openBenchmark } from "../../benchmark/benchmark.ts"
 import { shortDigest } from "../../benchmark/digest-text.ts"
 import { benchmarkNames, describeBenchmark } from "../../benchmark/find.ts"
-import { pinBenchmark } from "../../benchmark/pin.ts"
+import { createBenchmark } from "../../benchmark/pin.ts"
 import type { EnvironmentName } from "../../environment/registry.ts"
 import { GigpoError } from "../../util/errors.ts"
 import { visible } from "../../util/visible.ts"
@@ -25,14 +25,14 @@ export function benchmarkCommand(command: Command): Command {
     )
     .addCommand(listCommand())
     .addCommand(showCommand())
-    .addCommand(pinCommand())
+    .addCommand(createCommand())
     .addCommand(benchmarkExport())
 }
 
 function listCommand(): Command {
   return new Command("list")
     .summary("list the built-in benchmarks")
-    .option("--json", "print them as one JSON line")
+    .option("--json", "print the benchmarks as one JSON line")
     .action((options) => interruptible(() => listBenchmarks(options)))
 }
 
@@ -110,18 +110,18 @@ function opening(name: string, options: Readonly<Record<string, unknown>>, signa
   return activity.during(`opening the benchmark ${name}`, () => openBenchmark(name, options, { signal }))
 }
 
-interface PinArguments extends ConfigArguments {
+interface CreateArguments extends ConfigArguments {
   readonly tasks?: number
   readonly out: string
   readonly name?: string
-  readonly about?: string
+  readonly description?: string
   readonly overwrite?: boolean
 }
 
-function pinCommand(): Command {
-  return configCommand(new Command("pin").summary("write a benchmark of the held-out tasks of a configuration"))
+function createCommand(): Command {
+  return configCommand(new Command("create").summary("create a benchmark of the held-out tasks of a configuration"))
     .description(
-      "Fixes the held-out tasks of a configuration in a file of digests of the tasks and observations, without their data. An " +
+      "Writes the held-out tasks of a configuration to a file of digests of the tasks and observations, without their data. An " +
         "evaluation with --benchmark <file> runs exactly these tasks, or reports what differs.",
     )
     .requiredOption("-o, --out <file>", "file to write; its name ends in .json")
@@ -131,19 +131,21 @@ function pinCommand(): Command {
       ),
     )
     .option("--name <name>", "name with a version; default: name of the file and @1")
-    .option("--about <text>", "one-line description")
+    .option("--description <text>", "one-line description")
     .option("--overwrite", "replace an existing file")
-    .action((file, options) => interruptible((signal) => runPin(file, options, signal)))
+    .action((file, options) => interruptible((signal) => createBenchmarkFile(file, options, signal)))
 }
 
-async function runPin(file: string, given: PinArguments, signal: AbortSignal): Promise<void> {
+async function createBenchmarkFile(file: string, given: CreateArguments, signal: AbortSignal): Promise<void> {
   const { environment, training } = await loadConfig(file, given.set, given)
-  const { out, name, about, overwrite, tasks = training.evaluation.tasks } = given
+  const { out, name, description: about, overwrite, tasks = training.evaluation.tasks } = given
   const { name: own, ...options } = withoutAround(environment)
   if (typeof own !== "string")
-    throw new GigpoError("BAD_CONFIG", "Benchmarks support built-in environments only; a module cannot be pinned.")
+    throw new GigpoError("BAD_CONFIG", "Benchmarks support built-in environments only; not a module.")
   const how = { environment: own as EnvironmentName, options, tasks, name, about, overwrite, signal }
-  const benchmark = await activity.during(`pinning ${tasks} tasks of ${own}`, () => pinBenchmark(out, how))
+  const benchmark = await activity.during(`creating a benchmark of ${tasks} tasks of ${own}`, () =>
+    createBenchmark(out, how),
+  )
   const screen = new Screen(process.stdout, { live: false })
   screen.print(
     visible(

@@ -19,7 +19,7 @@ import { interruptible } from "../terminal/interrupt.ts"
 export function showConfigCommand(command: Command): Command {
   return command
     .description(
-      "Without a file: the main keys with their meaning and default. With a file: checks it and shows the resolved configuration, defaults and " +
+      "Without a file: the main options with their meaning and default. With a file: checks it and shows the resolved configuration, defaults and " +
         "--set included. A key selects one part: training, training.estimator, training.estimator.hgpo. Paths in a configuration are " +
         "relative to the working directory. --modules loads modules and contacts servers; otherwise module options are not validated.",
     )

@@ -54,7 +54,7 @@ export function engineCommand(command: Command): Command {
       "maximum total size of these weights; default: 90 % of the free disk space",
       wholeNumber(1, 1_000_000),
     )
-    .option("--models <count>", "maximum models in training at once", wholeNumber(1, 64), 1)
+    .option("--models <count>", "maximum number of models trained at once", wholeNumber(1, 64), 1)
     .option(
       "--alpha <number>",
       "LoRA alpha of adapters: their output is scaled by alpha / rank",
@@ -63,7 +63,7 @@ export function engineCommand(command: Command): Command {
     )
     .option("--device <device>", "device to compute on: auto, cpu, cuda, cuda:0,1 or all", parseDevice, "auto")
     .addOption(
-      new Option("--precision <numbers>", "number format; default: by device").choices(["float32", "bfloat16"]),
+      new Option("--precision <dtype>", "number format (dtype); default: by device").choices(["float32", "bfloat16"]),
     )
     .option(
       "--max-positions <count>",

@@ -47,13 +47,13 @@ export function episodesCommand(command: Command): Command {
     )
     .option("--task <text>", "only episodes of tasks that contain this text")
     .addOption(
-      new Option("--unsuccessful", "only episodes without success, including failed and dropped ones").conflicts(
+      new Option("--unsuccessful", "only episodes without success, including failed and excluded ones").conflicts(
         "succeeded",
       ),
     )
     .option("--succeeded", "only episodes that succeeded")
     .addOption(
-      new Option("--show <id>", "print one episode: iteration/group/member, as in the list").argParser(parseId),
+      new Option("--show <id>", "print one episode: iteration/group/episode, as in the list").argParser(parseId),
     )
     .option("--full", "do not shorten long texts")
     .option("--json", "print the list, or the episode's group, as one JSON line")
@@ -62,7 +62,7 @@ export function episodesCommand(command: Command): Command {
 
 function parseId(text: string): Place {
   const [, ...numbers] = /^(\d{1,9})\/(\d{1,9})\/(\d{1,9})$/.exec(text) ?? []
-  if (numbers.length === 0) throw new InvalidArgumentError("It must be iteration/group/member, as in 12/3/5.")
+  if (numbers.length === 0) throw new InvalidArgumentError("It must be iteration/group/episode, as in 12/3/5.")
   const [iteration, group, member] = numbers.map(Number) as [number, number, number]
   return { iteration, group, member }
 }
@@ -96,7 +96,7 @@ async function find(
 ): Promise<{ iteration: number; all: number; listed: ListedEpisode[] }> {
   const recorded = await someRecorded(run, reader === recordedEvaluations ? "evaluation" : "training")
   const iteration = wanted ?? recorded.at(-1)!
-  const summary = (await reader.readSummaries(run, { from: iteration, to: iteration }))[0]
+  const summary = (await reader.readRecordedIterations(run, { from: iteration, to: iteration }))[0]
   if (summary) return { iteration, all: summary.group.length, listed: listEpisodes(summary, filter) }
   const what =
     reader === recordedEvaluations

@@ -2,7 +2,7 @@ import { type Command, Option } from "commander"
 import type { BenchmarkReport } from "../../benchmark/report.ts"
 import type { EvaluationReport } from "../../runs/report.ts"
 import { evaluate } from "../../training/evaluate.ts"
-import type { Progress } from "../../training/progress.ts"
+import type { StageProgress } from "../../training/progress.ts"
 import { type ConfigArguments, commandLine, configCommand, wholeNumber } from "../arguments.ts"
 import {
   type BenchmarkArguments,
@@ -73,7 +73,7 @@ async function runEvaluate(file: string, options: EvaluateArguments, signal: Abo
     rollout,
   } = config.training
   const { seed } = config
-  const onProgress = ({ done, total }: Progress) =>
+  const onProgress = ({ done, total }: StageProgress) =>
     screen.show([`${formatBar(done, total, 20)}  episode ${done}/${total}`])
   const work = (signal: AbortSignal): Promise<EvaluationReport | BenchmarkReport> => {
     const setup = { ...model, ...who, temperature, rollout, seed, signal, onProgress }

@@ -26,7 +26,7 @@ interface ExportArguments extends TrustArgument {
   readonly as: string
   readonly out: string
   readonly overwrite?: boolean
-  readonly type?: Recipe
+  readonly dtype?: Recipe
 }
 
 interface How {
@@ -47,7 +47,7 @@ const folders: Readonly<Record<string, (run: string, path: string, how: How) => 
 }
 
 const formats = {
-  csv: "metrics as a table, one row per report",
+  csv: "metrics as a table, one row per iteration; in SFT, per epoch",
   tensorboard: "metrics as a folder of event files",
   jsonl: "recorded episodes, one per line",
   parquet: "recorded episodes as a table, one row per step",
@@ -72,7 +72,7 @@ export function exportCommand(command: Command): Command {
     )
     .requiredOption("-o, --out <path>", "file or folder to write")
     .addOption(
-      new Option("--type <type>", "number format of the weights in a GGUF file; default f16").choices(
+      new Option("--dtype <dtype>", "number format (dtype) of the weights in a GGUF file; default f16").choices(
         Object.keys(recipes),
       ),
     )
@@ -83,11 +83,11 @@ export function exportCommand(command: Command): Command {
 
 async function runExport(
   run: string,
-  { as, out, overwrite = false, trust = false, type }: ExportArguments,
+  { as, out, overwrite = false, trust = false, dtype: type }: ExportArguments,
   signal: AbortSignal,
 ): Promise<void> {
   if (as === "gguf") return await exportAsGguf(run, out, { type, overwrite })
-  if (type !== undefined) throw new GigpoError("BAD_ARGUMENT", "--type applies only to --as gguf; omit it.")
+  if (type !== undefined) throw new GigpoError("BAD_ARGUMENT", "--dtype applies only to --as gguf; omit it.")
   await checkRun(run)
   const exported = (work: () => Promise<void>) => activity.during(`exporting ${run} as ${as}`, work)
   if (folders[as]) return await exported(() => folders[as]!(run, out, { overwrite, trust, signal }))

@@ -3,7 +3,7 @@ import { type Command, Option } from "commander"
 import type { Environment } from "../../environment/environment.ts"
 import { writeDirectory } from "../../files/atomic-directory.ts"
 import { initializeModel } from "../../sft/initialize.ts"
-import type { Progress } from "../../training/progress.ts"
+import type { StageProgress } from "../../training/progress.ts"
 import { GigpoError } from "../../util/errors.ts"
 import { unlessAborted } from "../../util/linked-abort.ts"
 import { type ConfigArguments, presetOption, setOption } from "../arguments.ts"
@@ -23,9 +23,9 @@ export function initCommand(command: Command): Command {
     .description(
       "Writes <directory>/config.yaml and <directory>/model: a small model with random weights and a new tokenizer, " +
         "enough to learn the environment on a CPU. With --model, the configuration trains an adapter of a pretrained model instead. With " +
-        "--preset, it has the settings of a published experiment; with --agent, it trains the TypeScript agent that is written beside it.",
+        "--preset, it has the settings of that preset; with --agent, it trains the TypeScript agent that is written beside it.",
     )
-    .argument("[environment]", `template: one of ${starterNames().join(", ")}; or the path of a module (./mine.mjs)`)
+    .argument("[template]", `one of ${starterNames().join(", ")}; or the path of a module (./mine.mjs)`)
     .argument("[directory]", "new folder; the only argument with --preset or --agent")
     .addOption(
       new Option(
@@ -99,7 +99,7 @@ async function runInit(
   let played: string | undefined
   let made = ""
   const say = (text: string) => new Screen(process.stderr, { live: false }).print(text)
-  const onExpert = ({ done, total }: Progress) => {
+  const onExpert = ({ done, total }: StageProgress) => {
     played = `the expert of ${environment.name}, task ${done} of ${total}`
   }
   const work = (signal: AbortSignal) => {

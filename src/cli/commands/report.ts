@@ -10,7 +10,7 @@ import { foldersOfRuns, usualPlaces } from "../usual-runs.ts"
 interface ReportArguments {
   readonly out: string
   readonly episodes?: number
-  readonly maxMegabytes: number
+  readonly maxSize: number
   readonly overwrite?: boolean
 }
 
@@ -22,15 +22,15 @@ export function reportCommand(command: Command): Command {
     )
     .argument("[runs...]", `folders of runs, or folders that contain runs; ${usualPlaces}`)
     .requiredOption("-o, --out <file>", "file to write, e.g. report.html")
-    .option("--episodes <count>", "maximum complete episodes (default: as many as fit)", wholeNumber(0, 1e9))
-    .option("--max-megabytes <count>", "maximum size of the file", wholeNumber(1, 1000), 5)
+    .option("--episodes <count>", "maximum number of complete episodes (default: as many as fit)", wholeNumber(0, 1e9))
+    .option("--max-size <MB>", "maximum size of the file in MB", wholeNumber(1, 1000), 5)
     .option("--overwrite", "replace a file that is not a report")
     .action((runs, options) => interruptible((signal) => runReport(runs, options, signal), { saves: true }))
 }
 
 async function runReport(
   runs: readonly string[],
-  { out, ...options }: ReportArguments,
+  { out, maxSize: maxMegabytes, ...options }: ReportArguments,
   signal: AbortSignal,
 ): Promise<void> {
   const screen = new Screen(process.stderr)
@@ -40,7 +40,7 @@ async function runReport(
   const onWarning = (message: string) => screen.print(message)
   const folders = await foldersOfRuns(runs)
   const written = await activity.during(`reading ${folders.join(", ")}`, () =>
-    writeReport(folders, out, { ...options, onProgress, onRead, onWarning, signal }),
+    writeReport(folders, out, { ...options, maxMegabytes, onProgress, onRead, onWarning, signal }),
   )
   screen.clear()
   const runsText = `${written.runs} ${written.runs === 1 ? "run" : "runs"}`

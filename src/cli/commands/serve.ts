@@ -39,7 +39,7 @@ export function serveCommand(command: Command): Command {
     .option("--grace <seconds>", "time for completions in progress when the server stops", wholeNumber(0, 86_400), 10)
     .addHelpText(
       "after",
-      `\nThe default of --name is "${agentModel}", as in training: so an agent needs only a new base URL after training.`,
+      `\nThe default of --name is "${agentModel}", as in training, so that a trained agent only needs another base URL.`,
     )
     .action((model, options) => interruptible((signal) => runServe(model, options, signal), { saves: true }))
 }

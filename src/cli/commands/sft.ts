@@ -8,7 +8,7 @@ import { removeRun } from "../../runs/replaced.ts"
 import { Run } from "../../runs/run.ts"
 import { type SftReport, sft } from "../../sft/sft.ts"
 import { resolveLearningRate, sftLearningRate } from "../../training/learning-rate.ts"
-import type { Progress } from "../../training/progress.ts"
+import type { StageProgress } from "../../training/progress.ts"
 import { GigpoError } from "../../util/errors.ts"
 import { unlessAborted } from "../../util/linked-abort.ts"
 import { type ConfigArguments, commandLine, configCommand } from "../arguments.ts"
@@ -100,13 +100,13 @@ async function runClone(file: string, options: CloneArguments, signal: AbortSign
     complete,
     onWarning: say,
   })
-  if (run.iteration > 0) say(`Resuming after step ${run.iteration}.`)
+  if (run.iteration > 0) say(`Resuming after update ${run.iteration}.`)
   else if (config.sft.optimizer.learningRate === undefined)
     say(chosenRate("sft.optimizer.learningRate", settled, model.policy))
 
   const shown =
     (what: string) =>
-    ({ done, total }: Progress) =>
+    ({ done, total }: StageProgress) =>
       screen.show([`${formatBar(done, total, 20)}  ${what} ${done}/${total}`])
   const work = async (signal: AbortSignal) => {
     const cloning = { ...(await configuredSft(config)), optimizer: settled, data }
@@ -114,7 +114,7 @@ async function runClone(file: string, options: CloneArguments, signal: AbortSign
     const epochs = sft({
       ...setup,
       onExpert: shown("task of the expert"),
-      onProgress: shown("step"),
+      onProgress: shown("update"),
     })
     for await (const report of epochs) say(describe(report))
     screen.clear()
@@ -156,6 +156,6 @@ function howToGoOn(file: string, { data, out, set }: CloneArguments, run: Run, e
   }
   if (run.replaces) return "Nothing was saved; the earlier fine-tuning was restored."
   return run.saved
-    ? `The state after step ${run.iteration} is saved. To resume: ${goOn}`
+    ? `The state after update ${run.iteration} is saved. To resume: ${goOn}`
     : `Nothing was saved yet. To restart: ${goOn}`
 }

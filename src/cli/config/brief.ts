@@ -1,4 +1,4 @@
-import type { Entry, Fields } from "../../options/table.ts"
+import type { Entry, OptionFields } from "../../options/table.ts"
 import { entryAt } from "./entry-at.ts"
 import { configFields } from "./fields.ts"
 import { mainKeys } from "./main-keys.ts"
@@ -7,11 +7,11 @@ import { inline } from "./words.ts"
 /** Column where comments begin. */
 const column = 44
 
-/** The main keys as YAML under headings: each on one line with its default and the first sentence of its help. */
+/** The main options as YAML under headings: each on one line with its default and the first sentence of its help. */
 export function renderMainKeys(): string {
   const lines = [
-    "# The main keys of a configuration, with their defaults; commented out if there is none.",
-    "# gigpo config <key> explains a key and all keys below it: training, training.estimator.hgpo. --all explains every key.",
+    "# The main options of a configuration, with their defaults; commented out if there is none.",
+    "# gigpo config <key> explains an option and all options below it: training, training.estimator.hgpo. --all explains every option.",
   ]
   let above: readonly string[] = []
   for (const { title, keys } of mainKeys) {
@@ -68,7 +68,7 @@ function describe(path: readonly string[]): readonly [value: unknown, words: str
 
 /** Entry of a key; below a choice, that of the default variant. */
 function entryIn(path: readonly string[]): Entry {
-  let fields: Fields = configFields
+  let fields: OptionFields = configFields
   let entry: Entry | undefined
   for (const name of path) {
     entry = fields[name]!

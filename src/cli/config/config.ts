@@ -1,10 +1,10 @@
 import type { NativePolicyOptions } from "../../engine/native/options.ts"
 import { only } from "../../options/fixed.ts"
-import type { Resolved } from "../../options/table.ts"
+import type { ResolvedOf } from "../../options/table.ts"
 import { needsReference } from "../../training/make.ts"
 import { type configFields, policyFields } from "./fields.ts"
 
-type Keys = Resolved<typeof configFields>
+type Keys = ResolvedOf<typeof configFields>
 type Training = Keys["training"]
 
 /** Reference to a module in place of a name: path in `use`, with the module's options next to it. */

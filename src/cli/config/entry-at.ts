@@ -1,6 +1,6 @@
 import { describedBy, nearestKey, nearestName } from "../../options/nearest.ts"
 import { newName } from "../../options/renamed.ts"
-import type { Choice, Entry, Fields } from "../../options/table.ts"
+import type { Choice, Entry, OptionFields } from "../../options/table.ts"
 import { GigpoError } from "../../util/errors.ts"
 import { configFields } from "./fields.ts"
 
@@ -36,7 +36,7 @@ export function entryAt(key: string): Branch {
   const names = key.split(".")
   const path: string[] = []
   const chosen = new Map<string, string>()
-  let fields: Fields = configFields
+  let fields: OptionFields = configFields
   let entry: Entry | undefined
   for (const [depth, name] of names.entries()) {
     if (entry && "variants" in entry && Object.hasOwn(entry.variants, name)) {
@@ -64,7 +64,7 @@ function variantsOf(entry: Entry | undefined): object {
 }
 
 /** Options below an entry; for a choice, those of all variants. Of equal names that of the default variant counts. */
-function fieldsIn(entry: Entry): Fields {
+function fieldsIn(entry: Entry): OptionFields {
   if ("fields" in entry) return entry.fields
   if ("variants" in entry)
     return Object.assign({}, ...Object.values(entry.variants), entry.variants[entry.default ?? ""], entry.common)
@@ -72,13 +72,13 @@ function fieldsIn(entry: Entry): Fields {
 }
 
 /** Keys to list where nothing is similar: not the options of every variant. */
-function listed(entry: Entry | undefined, fields: Fields): readonly string[] {
+function listed(entry: Entry | undefined, fields: OptionFields): readonly string[] {
   if (!entry || !("variants" in entry)) return Object.keys(fields)
   return [...selectors, ...Object.keys({ ...entry.variants[entry.default ?? ""], ...entry.common })]
 }
 
 /** Error for a path that ends with an unknown key of `entry`, whose options are `fields`. */
-function unknown(path: readonly string[], fields: Fields, entry: Entry | undefined): GigpoError {
+function unknown(path: readonly string[], fields: OptionFields, entry: Entry | undefined): GigpoError {
   const known = Object.keys({ ...fields, ...variantsOf(entry) })
   const renamed = newName(path, known)
   const meant = renamed ?? meantBy(path, known, fields)
@@ -99,7 +99,11 @@ function inFile(key: readonly string[]): string {
 }
 
 /** Most similar key: the same name elsewhere, where fewest parts lead to it, a similar name or a description with its words here, or a similar name elsewhere. */
-function meantBy(path: readonly string[], known: readonly string[], fields: Fields): readonly string[] | undefined {
+function meantBy(
+  path: readonly string[],
+  known: readonly string[],
+  fields: OptionFields,
+): readonly string[] | undefined {
   const all = everyKey(configFields)
   const near = nearestName(path.at(-1)!, known) ?? describedBy(path.at(-1)!, fields)
   const [same] = all.filter((key) => key.at(-1) === path.at(-1)).sort((a, b) => a.length - b.length)
@@ -107,7 +111,7 @@ function meantBy(path: readonly string[], known: readonly string[], fields: Fiel
 }
 
 /** Every key that `entryAt` accepts, with options of variants below the variant's name, except those of the default. */
-function everyKey(fields: Fields, above: readonly string[] = []): (readonly string[])[] {
+function everyKey(fields: OptionFields, above: readonly string[] = []): (readonly string[])[] {
   return Object.entries(fields).flatMap(([name, entry]) => {
     const path = [...above, name]
     if ("fields" in entry) return [path, ...everyKey(entry.fields, path)]

@@ -63,11 +63,11 @@ export const configFields = {
     asGiven: true as const,
   },
   agent: optionalChoice(
-    choice("process", fieldsOf(agents), "Agent that plays the tasks of the environment.", {
+    choice("process", fieldsOf(agents), "Agent that runs the episodes of the environment.", {
       own: customAgent,
       common: aroundAgent,
     }),
-    "the model plays the environment directly",
+    "the model acts in the environment directly",
   ),
   run: string(undefined, "Folder of the run, for metrics, checkpoints and the trained model.", {
     defaultText: "runs/ and the name of the environment",

@@ -13,7 +13,7 @@ import { customLoss } from "../../loss/options.ts"
 import { only, without } from "../../options/fixed.ts"
 import { loadModule, type Module, makeCustom } from "../../options/module.ts"
 import { type Complaint, readTable, refusal } from "../../options/read.ts"
-import type { CustomValue, Fields } from "../../options/table.ts"
+import type { CustomValue, OptionFields } from "../../options/table.ts"
 import { checkMethods } from "../../rollout/check-setup.ts"
 import { customRolloutHooks } from "../../rollout/hooks/built-in.ts"
 import type { SftOptions } from "../../sft/options.ts"
@@ -44,11 +44,11 @@ const places = [
   { path: ["training", "estimator"], around: {} },
   { path: ["training", "loss"], around: aroundLoss },
   { path: ["sft", "loss"], around: {} },
-] as const satisfies readonly { path: readonly string[]; around: Fields }[]
+] as const satisfies readonly { path: readonly string[]; around: OptionFields }[]
 
 interface UsedModule {
   readonly path: readonly string[]
-  readonly around: Fields
+  readonly around: OptionFields
   readonly part: Used
 }
 
@@ -93,8 +93,8 @@ export async function loadModules(
 }
 
 /** Option tables of the modules of a loaded configuration, by dotted path. */
-export async function moduleFields(config: Config): Promise<ReadonlyMap<string, Fields>> {
-  const tables = new Map<string, Fields>()
+export async function moduleFields(config: Config): Promise<ReadonlyMap<string, OptionFields>> {
+  const tables = new Map<string, OptionFields>()
   for (const { path, part } of usedModules(config))
     tables.set(path.join("."), (await loadModule(part.use, ".")).options ?? {})
   return tables
@@ -217,14 +217,14 @@ export async function configuredSft({ seed, sft: { loss, ...rest } }: Config): P
   return { ...rest, seed, loss: isUsed(loss) ? { use: await own(loss, customLoss) } : loss }
 }
 
-async function own<T>(part: Used, value: CustomValue<T>, around: Fields = {}): Promise<T> {
+async function own<T>(part: Used, value: CustomValue<T>, around: OptionFields = {}): Promise<T> {
   const { use, sha256: _, ...options } = part
   const make = async () => makeCustom(await loadModule(use, "."), without(options, ...Object.keys(around)), value)
   return await placed(writtenAt.get(part), activity.during(`opening ${use}`, make))
 }
 
 /** Loads a module. Rejects options with the name of a key that applies to any module. */
-async function loadFor(use: string, folder: string, around: Fields): Promise<Module> {
+async function loadFor(use: string, folder: string, around: OptionFields): Promise<Module> {
   const found = await loadModule(use, folder)
   for (const key of ["name", "use", "sha256", ...Object.keys(around)])
     if (found.options && Object.hasOwn(found.options, key))

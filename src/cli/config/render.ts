@@ -1,6 +1,6 @@
 import { rampFields } from "../../options/field.ts"
 import { fieldsOf } from "../../options/keys.ts"
-import type { Choice, Entry, Fields } from "../../options/table.ts"
+import type { Choice, Entry, OptionFields } from "../../options/table.ts"
 import type { Config } from "./config.ts"
 import { entryAt, type Selector } from "./entry-at.ts"
 import { configFields } from "./fields.ts"
@@ -11,7 +11,7 @@ type Given = Readonly<Record<string, unknown>> | undefined
 interface Page {
   readonly lines: string[]
   /** Option tables of modules, by the dotted path of the module's key. */
-  readonly modules: ReadonlyMap<string, Fields>
+  readonly modules: ReadonlyMap<string, OptionFields>
   /** Whether options of other variants are shown. */
   readonly all: boolean
   /** Variants named by the key, by the dotted path of the choice. */
@@ -36,7 +36,7 @@ interface Shown {
  */
 export function renderConfig(
   config?: Config,
-  modules: ReadonlyMap<string, Fields> = new Map(),
+  modules: ReadonlyMap<string, OptionFields> = new Map(),
   { key, all = key === undefined }: Shown = {},
 ): string {
   if (key !== undefined) return renderKey(key, config, modules, all)
@@ -95,13 +95,13 @@ function renderEntry(page: Page, path: readonly string[], entry: Entry, given: G
   }
 }
 
-function saysNothing(fields: Fields, given: Given): boolean {
+function saysNothing(fields: OptionFields, given: Given): boolean {
   return Object.entries(fields).every(
     ([key, entry]) => "validate" in entry && (given === undefined ? entry.default : given[key]) === undefined,
   )
 }
 
-function renderFields(page: Page, path: readonly string[], fields: Fields, given: Given, prefix: string): void {
+function renderFields(page: Page, path: readonly string[], fields: OptionFields, given: Given, prefix: string): void {
   for (const [key, entry] of Object.entries(fields)) renderEntry(page, [...path, key], entry, given, prefix)
 }
 

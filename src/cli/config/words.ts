@@ -1,6 +1,6 @@
 import { stringify } from "yaml"
 import { ended } from "../../options/display.ts"
-import type { Entry, Field } from "../../options/table.ts"
+import type { Entry, OptionField } from "../../options/table.ts"
 import { visible } from "../../util/visible.ts"
 import { escaped } from "../terminal/print-json.ts"
 
@@ -8,7 +8,7 @@ import { escaped } from "../terminal/print-json.ts"
 export function explain(entry: Entry): string {
   const words = [entry.help]
   if ("changes" in entry) words.push("Accepts a schedule.")
-  const { defaultText, default: fallback } = entry as Partial<Field<unknown>>
+  const { defaultText, default: fallback } = entry as Partial<OptionField<unknown>>
   if ("validate" in entry && fallback !== undefined) words.push(ended(`Default ${inline(fallback)}`))
   else if (defaultText !== undefined) words.push(`Default: ${defaultText}.`)
   return words.join(" ")

@@ -19,13 +19,15 @@ const fewTasks = 10
 
 /** Formats a comparison for a terminal. */
 export function comparisonLines(comparison: Comparison, first: Named, second: Named): string[] {
-  const { benchmark, tasks, differing, failed, success } = comparison
+  const { benchmark, tasks, differing, unscored, success } = comparison
   const kinds = Object.entries(success?.kinds ?? {})
   return [
     `${benchmark}, ${tasks} tasks`,
     ...[first, second].map(({ file, model }, i) => `  ${"AB"[i]}  ${file}${model === undefined ? "" : `: ${model}`}`),
     ...differing.map((one) => `Different setting: ${one.name} (${short(one.first)} and ${short(one.second)}).`),
-    ...(failed.first + failed.second > 0 ? [`Failed episodes: ${failed.first} and ${failed.second}.`] : []),
+    ...(unscored.first + unscored.second > 0
+      ? [`Failed or excluded episodes: ${unscored.first} and ${unscored.second}.`]
+      : []),
     "",
     ...table([
       ["", "A", "B", "A - B"],

@@ -1,5 +1,5 @@
 import { outcomes, resultOf } from "../../rollout/outcome.ts"
-import type { IterationSummary } from "../../view/record/file.ts"
+import type { RecordedIteration } from "../../view/record/file.ts"
 import { episodeId } from "./episode-text.ts"
 import { formatNumber } from "./format.ts"
 import { mark } from "./last-episodes.ts"
@@ -31,7 +31,7 @@ export interface EpisodeFilter {
   readonly succeeded?: boolean | undefined
 }
 
-export function listEpisodes(summary: IterationSummary, { task, succeeded }: EpisodeFilter): ListedEpisode[] {
+export function listEpisodes(summary: RecordedIteration, { task, succeeded }: EpisodeFilter): ListedEpisode[] {
   const { iteration, group, member } = summary
   const all = group.map((of, at): ListedEpisode => {
     const place = { iteration, group: of, member: member[at]! }
@@ -49,7 +49,7 @@ export function listEpisodes(summary: IterationSummary, { task, succeeded }: Epi
   return all.filter((one) => {
     const { outcome, success } = one
     const result = resultOf(success)
-    const lost = result === "failure" || outcome === "failed" || outcome === "dropped"
+    const lost = result === "failure" || outcome === "failed" || outcome === "excluded"
     const wanted = succeeded === undefined || (succeeded ? result === "success" : lost)
     return wanted && (task === undefined || one.task.includes(task))
   })

@@ -16,7 +16,8 @@ export function evaluationTable(report: EvaluationReport | BenchmarkReport, { tr
     ["success", describeSuccess(report)],
     ["return", formatNumber(report.meanReturn)],
     ["steps", formatNumber(report.meanSteps)],
-    ["failed", String(report.failed)],
+    ["failed", formatShare(report.failed)],
+    ...(report.excluded === undefined ? [] : [["excluded", formatShare(report.excluded)] as [string, string]]),
     ...Object.entries(metrics).map(([name, value]): [string, string] => [name, formatNumber(value)]),
     ...describeCompletions(report, rollout.maxCompletionTokens),
     [
@@ -28,7 +29,10 @@ export function evaluationTable(report: EvaluationReport | BenchmarkReport, { tr
   return rows.map(([name, value]) => `  ${name.padEnd(width)}${value}`)
 }
 
-function describeCompletions({ valid, truncated = 0 }: EvaluationReport, most: number): [string, string][] {
+function describeCompletions(
+  { valid, completionsTruncated: truncated = 0 }: EvaluationReport,
+  most: number,
+): [string, string][] {
   if (valid === undefined) return []
   const long = truncated > 0 ? `; ${formatShare(truncated)} truncated at ${most} tokens` : ""
   return [["valid", `${formatShare(valid)} of the completions${long}`]]
@@ -36,7 +40,7 @@ function describeCompletions({ valid, truncated = 0 }: EvaluationReport, most: n
 
 /** Message with likely causes if the environment could parse few or no completions; undefined otherwise. */
 export function unreadable(report: EvaluationReport, environment: string, most: number): string | undefined {
-  const { valid, truncated = 0 } = report
+  const { valid, completionsTruncated: truncated = 0 } = report
   if (valid === undefined || valid >= few) return undefined
   const share = valid === 0 ? "None" : `Only ${formatShare(valid)}`
   const causes = [

@@ -2,7 +2,7 @@ import type { Group } from "../../rollout/hooks.ts"
 import { type FailureReason, mergeFailures } from "../../runs/failure-reasons.ts"
 import type { EvaluationReport, IterationReport } from "../../runs/report.ts"
 import type { RunObserver } from "../../training/observers.ts"
-import type { Progress } from "../../training/progress.ts"
+import type { StageProgress } from "../../training/progress.ts"
 import { describeReason } from "./failures.ts"
 import { formatBar, formatDuration, formatNumber, formatShare } from "./format.ts"
 import { lastEpisodes } from "./last-episodes.ts"
@@ -62,7 +62,7 @@ export class TrainingView {
     return [{ name: "terminal", episodes }]
   }
 
-  progress(progress: Progress): void {
+  progress(progress: StageProgress): void {
     this.#screen.show(this.#block(progress), progress.done === progress.total)
   }
 
@@ -104,7 +104,7 @@ export class TrainingView {
     if (evaluation && this.#evaluated) this.#screen.print(this.#evaluated)
   }
 
-  #block(progress?: Progress): Line[] {
+  #block(progress?: StageProgress): Line[] {
     const completed = this.#last?.iteration ?? this.#first
     const current = Math.min(completed + 1, this.#iterations)
     const bar = formatBar(progress?.done ?? 0, progress?.total ?? 0, 20)
@@ -144,7 +144,8 @@ export function describeEvaluation(report: EvaluationReport): string {
     `success ${describeSuccess(report)}`,
     `return ${formatNumber(report.meanReturn)}`,
     `steps ${formatNumber(report.meanSteps)}`,
-    ...(report.failed > 0 ? [`${report.failed} of ${report.episodes} failed`] : []),
+    ...(report.failed > 0 ? [`${formatShare(report.failed)} failed`] : []),
+    ...(report.excluded === undefined ? [] : [`${formatShare(report.excluded)} excluded`]),
   ].join(", ")
 }
 

@@ -2,12 +2,12 @@ import type { ModelConfig } from "../../model-files/model-config.ts"
 import { GigpoError } from "../../util/errors.ts"
 import { checkSurrogate } from "../check-arguments.ts"
 import { completeStep } from "../complete-step.ts"
-import type { RunPlan, Statistic } from "../engine.ts"
+import type { EngineRequirements, TokenStatisticName } from "../engine.ts"
 import { nativeLosses } from "./losses.ts"
 import { chooseDevice, deviceMemory, memoryPlan, type NativePolicyOptions } from "./options.ts"
 
 /** Statistics that the engine computes. */
-export const nativeStatistics: readonly Statistic[] = ["entropy", "hellinger", "top"]
+export const nativeStatistics: readonly TokenStatisticName[] = ["entropy", "hellinger", "top"]
 
 /** Returns the message for an unsupported statistic. */
 export function unknownStatistic(statistic: string): string {
@@ -21,7 +21,7 @@ export function unknownStatistic(statistic: string): string {
  * @param availableBytes - memory that was available when the policy was opened. Default: the memory available now.
  */
 export function refusals(
-  plan: RunPlan,
+  plan: EngineRequirements,
   config: ModelConfig,
   options: NativePolicyOptions,
   availableBytes = deviceMemory(options),

@@ -84,7 +84,7 @@ async function prepareBatch(
     }
     case "clipped-surrogate": {
       checkSurrogate(loss)
-      const { kind: _, unit = "segment", ...rest } = loss
+      const { kind: _, unit = "completion", ...rest } = loss
       const options = { ...rest, unit, temperature, mode: "policy" } as const
       return [await packRows(rows, needsOf(loss, temperature), signal), options]
     }

@@ -2,7 +2,7 @@ import type { NativeValueLearner } from "../../native/native.ts"
 import { GigpoError } from "../../util/errors.ts"
 import { checkValueLoss } from "../check-arguments.ts"
 import { completeStep } from "../complete-step.ts"
-import type { AdamWParameters, Critic, LossReport, ModelStore, OptimizerStepReport, ValueLoss } from "../engine.ts"
+import type { AdamWParameters, Critic, LossReport, ModelStore, OptimizerStepStatistics, ValueLoss } from "../engine.ts"
 import type { Sequence } from "../sequence.ts"
 import type { LearnerFiles } from "./learner-files.ts"
 import { orClear } from "./losses.ts"
@@ -60,7 +60,7 @@ export class NativeCritic implements Critic {
     return { loss: report.loss, tokens: report.tokens, metrics }
   }
 
-  async optimizerStep(step: AdamWParameters): Promise<OptimizerStepReport> {
+  async optimizerStep(step: AdamWParameters): Promise<OptimizerStepStatistics> {
     const complete = completeStep(step)
     this.#checkChange("optimizerStep()")
     return await this.#turns.changing(() => settle(() => this.#learner.optimizerStep(complete)))

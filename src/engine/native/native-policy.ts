@@ -25,14 +25,14 @@ import { completeStep } from "../complete-step.ts"
 import type {
   AdamWParameters,
   Completion,
+  EngineRequirements,
   FrozenWeights,
   LinearLoss,
   LogProbsOptions,
   LossReport,
   ModelStore,
   NativeLoss,
-  OptimizerStepReport,
-  RunPlan,
+  OptimizerStepStatistics,
   SampleRequest,
   TokenStatistics,
   Trainable,
@@ -341,7 +341,7 @@ export class NativePolicy implements Trainable {
     return this.#engine.deterministic
   }
 
-  async check(plan: RunPlan): Promise<readonly string[]> {
+  async check(plan: EngineRequirements): Promise<readonly string[]> {
     const config = { ...this.config, maxPositions: this.maxPositions }
     return refusals(plan, config, { ...this.#options, device: this.device }, this.memoryPlan.available)
   }
@@ -383,7 +383,7 @@ export class NativePolicy implements Trainable {
     return await forwardBackward(this.#engine, this.#turns, rows, loss, options.signal)
   }
 
-  async optimizerStep(step: AdamWParameters): Promise<OptimizerStepReport> {
+  async optimizerStep(step: AdamWParameters): Promise<OptimizerStepStatistics> {
     this.#checkTraining()
     this.#checkChange("optimizerStep()")
     const complete = completeStep(step)

@@ -4,7 +4,7 @@ import type { ModelConfig } from "../../model-files/model-config.ts"
 import { type NativeEngineOptions, type NativeMemoryPlan, native } from "../../native/native.ts"
 import { boolean, field, integer, list, number, oneOf, optionalGroup, required, string } from "../../options/field.ts"
 import { readOptions } from "../../options/read.ts"
-import type { Field, OptionsOf } from "../../options/table.ts"
+import type { OptionField, OptionsOf } from "../../options/table.ts"
 import { GigpoError } from "../../util/errors.ts"
 import { leastPositions } from "../check-arguments.ts"
 import { checkModelConfig } from "../check-model.ts"
@@ -36,7 +36,7 @@ const isAlpha = (value: unknown) => Number.isFinite(value) && (value as number) 
 const mostRank = 65536
 
 /** Optional list. */
-function optionalList<T, const Help extends string>(of: Field<T>, help: Help, otherwise: string) {
+function optionalList<T, const Help extends string>(of: OptionField<T>, help: Help, otherwise: string) {
   const { validate: problem } = list<T, Help>([], of, help)
   return field<readonly T[] | undefined, Help>(undefined, help, problem, { defaultText: otherwise })
 }

@@ -1,4 +1,4 @@
-import type { NativeLoss, RunPlan } from "../engine.ts"
+import type { EngineRequirements, NativeLoss } from "../engine.ts"
 import type { Capabilities } from "./capabilities.ts"
 
 /**
@@ -17,7 +17,7 @@ export function runs(loss: NativeLoss, capabilities: Capabilities | undefined): 
 }
 
 /** Unsupported parts of a run's plan, with alternatives. */
-export function refusals(plan: RunPlan, capabilities: Capabilities): string[] {
+export function refusals(plan: EngineRequirements, capabilities: Capabilities): string[] {
   const { optimizer, statistics, models, temperature = 1 } = plan
   const { maxGradientNorm = 1 } = optimizer
   const all: (readonly [boolean, string])[] = [

@@ -81,8 +81,8 @@ export function sftCoefficients(rows: readonly Sequence[]): Float32Array {
  */
 export function surrogateLoss(table: TokenTable, loss: ClippedSurrogate, form: LossForm): RemoteLoss {
   const { sequences, offsets, sequenceOffsets } = table
-  const { aggregation, unit = "segment", fixedLength, clipLow, clipHigh } = loss
-  const share = Float32Array.from(shares(aggregation, unit === "sequence" ? sequenceOffsets : offsets, fixedLength))
+  const { aggregation, unit = "completion", fixedLength, clipLow, clipHigh } = loss
+  const share = Float32Array.from(shares(aggregation, unit === "conversation" ? sequenceOffsets : offsets, fixedLength))
   const logProbs = table.column(["oldLogProbs", "logProbs"])
   const advantages = table.fill(new Float64Array(table.tokens), "advantage")
   const data = sequences.map((row, r) => {

@@ -17,13 +17,13 @@ import { completeStep } from "../complete-step.ts"
 import type {
   AdamWParameters,
   Completion,
+  EngineRequirements,
   LinearLoss,
   LogProbsOptions,
   LossReport,
   ModelStore,
   NativeLoss,
-  OptimizerStepReport,
-  RunPlan,
+  OptimizerStepStatistics,
   SampleRequest,
   Snapshots,
   TokenStatistics,
@@ -370,7 +370,7 @@ export class RemoteEngine implements Trainable {
     return rows.map((row) => this.#known.get(row)!)
   }
 
-  async optimizerStep(step: AdamWParameters): Promise<OptimizerStepReport> {
+  async optimizerStep(step: AdamWParameters): Promise<OptimizerStepStatistics> {
     const complete = completeStep(step)
     checkUnclaimed(this, "optimizerStep()")
     const report = await this.#code.stepOf(await this.#trained(), complete)
@@ -411,7 +411,7 @@ export class RemoteEngine implements Trainable {
   }
 
   /** Returns the unsupported parts of a plan. The first call probes the server. */
-  async check(plan: RunPlan): Promise<readonly string[]> {
+  async check(plan: EngineRequirements): Promise<readonly string[]> {
     const { capabilities } = await this.#probed()
     return refusals(plan, capabilities)
   }

@@ -1,6 +1,6 @@
 import { resolve } from "node:path"
 import { abortSignal, boolean, integer, oneOf, string } from "../../options/field.ts"
-import type { OptionsOf, Resolved } from "../../options/table.ts"
+import type { OptionsOf, ResolvedOf } from "../../options/table.ts"
 import { GigpoError } from "../../util/errors.ts"
 import { agentFields } from "../agent.ts"
 import { readOptions } from "../options.ts"
@@ -37,7 +37,7 @@ export const alfworldFields = {
 
 /** Options of `alfworld`. */
 export type AlfworldOptions = OptionsOf<typeof alfworldFields>
-export type AlfworldSettings = Resolved<typeof alfworldFields>
+export type AlfworldSettings = ResolvedOf<typeof alfworldFields>
 
 /** Options with defaults. Throws `BAD_CONFIG` for options that are unknown, invalid or without effect. */
 export function resolveOptions(options: AlfworldOptions): AlfworldSettings {

@@ -1,5 +1,5 @@
 import { integer, oneOf } from "../../options/field.ts"
-import type { OptionsOf, Resolved } from "../../options/table.ts"
+import type { OptionsOf, ResolvedOf } from "../../options/table.ts"
 import { agentFields, historyField } from "../agent.ts"
 import { observationField } from "../picture.ts"
 
@@ -42,4 +42,4 @@ export function cardFields(maxSteps: number) {
 /** Options that all card environments share. */
 export type CardOptions = OptionsOf<typeof sharedCardFields> &
   Pick<OptionsOf<ReturnType<typeof cardFields>>, "maxSteps">
-export type CardSettings = Resolved<ReturnType<typeof cardFields>>
+export type CardSettings = ResolvedOf<ReturnType<typeof cardFields>>

@@ -1,7 +1,7 @@
 import { oneOf } from "../../options/field.ts"
 import { readOptions } from "../../options/read.ts"
 import type { OptionsOf } from "../../options/table.ts"
-import type { Memory } from "./memory.ts"
+import type { PromptMemory } from "./memory.ts"
 import { lastNote, longestNote, titled } from "./tagged.ts"
 
 export const beliefStateFields = {
@@ -13,7 +13,7 @@ export const beliefStateFields = {
   maxCharacters: longestNote,
 }
 
-/** Options of `beliefState`. */
+/** Options of `beliefStateMemory`. */
 export type BeliefStateOptions = OptionsOf<typeof beliefStateFields>
 
 const task = (phases: string, target: string) =>
@@ -33,12 +33,12 @@ const shop =
 const schemas = { household, shop }
 
 /**
- * Memory in which the previous belief is the only history, as in ReBel (arXiv 2605.20061). With every action the policy writes its belief
+ * Prompt memory in which the previous belief is the only history, as in ReBel (arXiv 2605.20061). With every action the policy writes its belief
  * as JSON between <belief> tags: places and states of objects and visited receptacles, or in a shop the wanted and the seen attributes, with
  * phase and target of the task and what it expects. The fields are those of the authors; the wording is ours. For the estimator `rebel` with the hook `belief-rewards`.
  */
-export function beliefState(given: BeliefStateOptions = {}): Memory {
-  const { domain, maxCharacters } = readOptions("beliefState", given, beliefStateFields)
+export function beliefStateMemory(given: BeliefStateOptions = {}): PromptMemory {
+  const { domain, maxCharacters } = readOptions("beliefStateMemory", given, beliefStateFields)
   return {
     name: "belief-state",
     notes: true,

@@ -1,21 +1,21 @@
 import { readOptions } from "../../options/read.ts"
 import type { OptionsOf } from "../../options/table.ts"
-import type { Memory } from "./memory.ts"
+import type { PromptMemory } from "./memory.ts"
 import { lastNote, longestNote, titled } from "./tagged.ts"
 
 export const beliefFields = { maxCharacters: longestNote }
 
-/** Options of `beliefs`. */
+/** Options of `beliefMemory`. */
 export type BeliefOptions = OptionsOf<typeof beliefFields>
 
 /**
- * Memory of beliefs that the policy estimates, verifies and updates in text, after EVU. EVU addresses belief inertia: agents keep
+ * Prompt memory of beliefs that the policy estimates, verifies and updates in text, after EVU. EVU addresses belief inertia: agents keep
  * beliefs that contradict their observations. Its prompts are not published. Our interpretation: with every action the policy writes its
  * beliefs (`<belief>`) and what it expects of the action (`<expect>`). The next prompt shows both and asks to compare them with the
  * observation.
  */
-export function beliefs(given: BeliefOptions = {}): Memory {
-  const { maxCharacters } = readOptions("beliefs", given, beliefFields)
+export function beliefMemory(given: BeliefOptions = {}): PromptMemory {
+  const { maxCharacters } = readOptions("beliefMemory", given, beliefFields)
   return {
     name: "beliefs",
     notes: true,

@@ -2,7 +2,7 @@ import { integer, oneOf } from "../../options/field.ts"
 import { readOptions } from "../../options/read.ts"
 import type { OptionsOf } from "../../options/table.ts"
 import { askFields, askFor } from "./ask.ts"
-import type { Memory } from "./memory.ts"
+import type { PromptMemory } from "./memory.ts"
 import { formatTurns, historyField, recentTurns } from "./recent.ts"
 import { titled } from "./tagged.ts"
 
@@ -19,17 +19,17 @@ export const chunkFields = {
   ...askFields,
 }
 
-/** Options of `chunks`. */
+/** Options of `chunkMemory`. */
 export type ChunkOptions = OptionsOf<typeof chunkFields>
 
 /**
- * Memory that reads long observations in chunks, as MemAgent does (BytedTsinghua-SIA/MemAgent, recurrent/). For each chunk the policy
+ * Prompt memory that reads long observations in chunks, as MemAgent does (BytedTsinghua-SIA/MemAgent, recurrent/). For each chunk the policy
  * sees the question, its notes so far and the chunk, and rewrites the notes, each time in a separate conversation. The action is
  * sampled from question and notes only. MemAgent limits chunks to 5000 and notes to 1024 tokens; here the limits are `size` in characters
  * and `maxTokens`. Our interpretation: the question is one paragraph of the observation, since an observation has no other structure.
  */
-export function chunks(given: ChunkOptions = {}): Memory {
-  const { chunkSize, question: place, history: length, ...options } = readOptions("chunks", given, chunkFields)
+export function chunkMemory(given: ChunkOptions = {}): PromptMemory {
+  const { chunkSize, question: place, history: length, ...options } = readOptions("chunkMemory", given, chunkFields)
   return {
     name: "chunks",
     start(context) {

@@ -11,18 +11,18 @@ export type HistoryFormatter = (history: readonly PastStep[]) => string
  * returns. State of a run is saved with every checkpoint and may change only in `update`, so that all episodes of an
  * iteration see the same state. Each run needs a separate memory object.
  */
-export interface Memory extends Partial<Stateful> {
+export interface PromptMemory extends Partial<Stateful> {
   /** Name of the memory, for messages and checkpoints. */
   readonly name: string
   /** Whether the policy writes notes in tags next to the action, which constrained decoding does not allow. Default false. */
   readonly notes?: boolean
   /** Opens the memory of one episode. */
   start(context: MemoryContext): EpisodeMemory
-  /** Called after each rollout with its episodes, ordered by task and member, without failed and dropped ones. */
+  /** Called after each rollout with its episodes, ordered by task and member, without failed and excluded ones. */
   update?(episodes: readonly RememberedEpisode[]): void
 }
 
-/** Memory of one episode. */
+/** Prompt memory of one episode. */
 export interface EpisodeMemory {
   /**
    * Returns the text for the prompt at this step. Called before every prompt, never concurrently. After a replay of actions, several
@@ -81,10 +81,10 @@ export interface RememberedEpisode {
 }
 
 /** Custom memory as the value of an option. */
-export const customMemory: CustomValue<Memory | HistoryFormatter> = {
+export const customMemory: CustomValue<PromptMemory | HistoryFormatter> = {
   validate: (value) => {
     if (typeof value === "function") return undefined
-    const { name, start } = (value ?? {}) as Partial<Memory>
+    const { name, start } = (value ?? {}) as Partial<PromptMemory>
     if (typeof name === "string" && name.trim() !== "" && typeof start === "function") return undefined
     return "must be a function history => string, or a memory: an object with `name` and `start`"
   },

@@ -1,12 +1,12 @@
 import { readOptions } from "../../options/read.ts"
 import type { OptionsOf } from "../../options/table.ts"
-import type { Memory } from "./memory.ts"
+import type { PromptMemory } from "./memory.ts"
 import { formatTurns, historyField, recentTurns } from "./recent.ts"
 import { lastNote, longestNote, titled } from "./tagged.ts"
 
 export const metaReasoningFields = { history: historyField(2), maxCharacters: longestNote }
 
-/** Options of `metaReasoning`. */
+/** Options of `metaReasoningMemory`. */
 export type MetaReasoningOptions = OptionsOf<typeof metaReasoningFields>
 
 const kinds = `Before the action, reason in one short sentence inside exactly one of these pairs of tags:
@@ -16,12 +16,12 @@ const kinds = `Before the action, reason in one short sentence inside exactly on
 <monitor> </monitor> the current sub-goal and the next action, where all is as expected`
 
 /**
- * Memory of RLVMR: the last steps and the last plan, with the request to mark each reasoning as planning, exploration, reflection or
+ * Prompt memory of RLVMR: the last steps and the last plan, with the request to mark each reasoning as planning, exploration, reflection or
  * monitoring. The tags are those of the authors' code (zzjweb/digitalhuman); the wording is ours. For the estimator `rlvmr` with the hook
  * `reasoning-rewards`.
  */
-export function metaReasoning(given: MetaReasoningOptions = {}): Memory {
-  const { history: length, maxCharacters } = readOptions("metaReasoning", given, metaReasoningFields)
+export function metaReasoningMemory(given: MetaReasoningOptions = {}): PromptMemory {
+  const { history: length, maxCharacters } = readOptions("metaReasoningMemory", given, metaReasoningFields)
   return {
     name: "meta-reasoning",
     notes: true,

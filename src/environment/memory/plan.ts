@@ -2,7 +2,7 @@ import { integer } from "../../options/field.ts"
 import { readOptions } from "../../options/read.ts"
 import type { OptionsOf } from "../../options/table.ts"
 import { askFields, askFor, opening } from "./ask.ts"
-import type { Memory } from "./memory.ts"
+import type { PromptMemory } from "./memory.ts"
 import { formatTurns, historyField, recentTurns } from "./recent.ts"
 import { titled } from "./tagged.ts"
 
@@ -12,17 +12,17 @@ export const planFields = {
   ...askFields,
 }
 
-/** Options of `plan`. */
+/** Options of `planMemory`. */
 export type PlanOptions = OptionsOf<typeof planFields>
 
 /**
- * Memory with an adaptive plan, after AdaPlan-H: the plan is coarse at first and refined during the episode. The refinement is not
+ * Prompt memory with an adaptive plan, after AdaPlan-H: the plan is coarse at first and refined during the episode. The refinement is not
  * published. Our interpretation: before its first action the policy writes a few goals in a separate call. The plan is rewritten after a
  * completion with `<replan>`, and after every `every` steps. Each time the policy sees the steps since the last version, removes goals that
  * were reached and breaks the next goal into steps.
  */
-export function plan(given: PlanOptions = {}): Memory {
-  const { every, history: length, ...options } = readOptions("plan", given, planFields)
+export function planMemory(given: PlanOptions = {}): PromptMemory {
+  const { every, history: length, ...options } = readOptions("planMemory", given, planFields)
   return {
     name: "plan",
     start(context) {

@@ -2,7 +2,7 @@ import { field } from "../../options/field.ts"
 import { readOptions } from "../../options/read.ts"
 import type { OptionsOf } from "../../options/table.ts"
 import type { PastStep } from "../environment.ts"
-import type { Memory } from "./memory.ts"
+import type { PromptMemory } from "./memory.ts"
 
 /** Past step with its number, from 1 at the start of the episode. */
 export interface NumberedTurn extends PastStep {
@@ -35,11 +35,11 @@ export function historyField(fallback: number | "all") {
 
 export const recentFields = { history: historyField(2) }
 
-/** Options of `recent`. */
+/** Options of `recentMemory`. */
 export type RecentOptions = OptionsOf<typeof recentFields>
 
-/** Memory of the last steps, one line each, in the same format for every environment. */
-export function recent(given: RecentOptions = {}): Memory {
-  const { history: length } = readOptions("recent", given, recentFields)
+/** Prompt memory of the last steps, one line each, in the same format for every environment. */
+export function recentMemory(given: RecentOptions = {}): PromptMemory {
+  const { history: length } = readOptions("recentMemory", given, recentFields)
   return { name: "recent", start: () => ({ render: (history) => formatTurns(recentTurns(history, length)) }) }
 }

@@ -2,7 +2,7 @@ import { integer } from "../../options/field.ts"
 import { readOptions } from "../../options/read.ts"
 import type { OptionsOf } from "../../options/table.ts"
 import { forEachWord } from "../../retrieval/words.ts"
-import type { Memory, RememberedEpisode } from "./memory.ts"
+import type { PromptMemory, RememberedEpisode } from "./memory.ts"
 import { formatTurns, historyField, recentTurns } from "./recent.ts"
 import { lastNote, longestNote, titled } from "./tagged.ts"
 
@@ -15,7 +15,7 @@ export const skillFields = {
   history: historyField(2),
 }
 
-/** Options of `skills`. */
+/** Options of `skillMemory`. */
 export type SkillOptions = OptionsOf<typeof skillFields>
 
 interface Skill {
@@ -29,14 +29,14 @@ interface Skill {
 }
 
 /**
- * Memory with a bank of skills that is kept over the run, after COSPLAY and SEARL, whose banks are not published. Our interpretation:
+ * Prompt memory with a bank of skills that is kept over the run, after COSPLAY and SEARL, whose banks are not published. Our interpretation:
  * a successful episode adds a skill: the text that the policy wrote between `<skill>` and `</skill>`, or else its actions. A prompt shows
  * the skills with the highest product of two factors: the cosine similarity of the words of the first observations, and the smoothed
  * success rate (won + 1) / (shown + 2) of the episodes that were shown the skill. Success is the metric `success`, or a return above 0 if
  * there is no such metric. The bank changes only between iterations.
  */
-export function skills(given: SkillOptions = {}): Memory {
-  const { topk, size, maxCharacters, history: length } = readOptions("skills", given, skillFields)
+export function skillMemory(given: SkillOptions = {}): PromptMemory {
+  const { topk, size, maxCharacters, history: length } = readOptions("skillMemory", given, skillFields)
   let bank: readonly Skill[] = []
   const found = (about: string) => best(bank, (skill) => likeness(skill.about, about) * worth(skill), topk)
   return {

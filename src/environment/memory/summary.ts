@@ -2,7 +2,7 @@ import { integer } from "../../options/field.ts"
 import { readOptions } from "../../options/read.ts"
 import type { OptionsOf } from "../../options/table.ts"
 import { askFields, askFor, opening } from "./ask.ts"
-import type { Memory } from "./memory.ts"
+import type { PromptMemory } from "./memory.ts"
 import { formatTurns, recentTurns } from "./recent.ts"
 import { titled } from "./tagged.ts"
 
@@ -13,16 +13,16 @@ export const summaryFields = {
   ...askFields,
 }
 
-/** Options of `summary`. */
+/** Options of `summaryMemory`. */
 export type SummaryOptions = OptionsOf<typeof summaryFields>
 
 /**
- * Memory with a summary of progress in place of history, as in the prompts of STEP-HRL (arXiv 2604.05808; its offline learning is not
+ * Prompt memory with a summary of progress in place of history, as in the prompts of STEP-HRL (arXiv 2604.05808; its offline learning is not
  * included). The policy adds the new steps to the summary in a separate call before the action. Our interpretation: the wording of the
  * prompt, and that the call is trained on with the credit of the episode.
  */
-export function summary(given: SummaryOptions = {}): Memory {
-  const { every, ...options } = readOptions("summary", given, summaryFields)
+export function summaryMemory(given: SummaryOptions = {}): PromptMemory {
+  const { every, ...options } = readOptions("summaryMemory", given, summaryFields)
   return {
     name: "summary",
     start(context) {

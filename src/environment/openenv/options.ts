@@ -1,5 +1,5 @@
 import { boolean, callback, integer, number, string } from "../../options/field.ts"
-import type { OptionsOf, Resolved } from "../../options/table.ts"
+import type { OptionsOf, ResolvedOf } from "../../options/table.ts"
 import { agentFields } from "../agent.ts"
 import type { Observation } from "../environment.ts"
 
@@ -80,4 +80,4 @@ export const openEnvFields = {
 export type OpenEnvOptions = OptionsOf<typeof openEnvFields>
 
 /** Options of `openenv` with defaults. */
-export type ResolvedOptions = Resolved<typeof openEnvFields>
+export type ResolvedOptions = ResolvedOf<typeof openEnvFields>

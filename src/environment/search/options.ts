@@ -1,5 +1,5 @@
 import { abortSignal, field, integer, number, oneOf, string } from "../../options/field.ts"
-import type { OptionsOf, Resolved } from "../../options/table.ts"
+import type { OptionsOf, ResolvedOf } from "../../options/table.ts"
 import { GigpoError } from "../../util/errors.ts"
 import { agentFields, historyField, thinkingField } from "../agent.ts"
 import { readOptions } from "../options.ts"
@@ -89,7 +89,7 @@ export const searchFields = {
 
 /** Options of `search`. */
 export type SearchOptions = OptionsOf<typeof searchFields>
-export type SearchSettings = Resolved<typeof searchFields>
+export type SearchSettings = ResolvedOf<typeof searchFields>
 
 /** Options that apply only to the embedded world. */
 const ofWorld = ["entities", "hops", "worlds", "worldSeed"] as const

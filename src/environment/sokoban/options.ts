@@ -1,5 +1,5 @@
 import { field, integer, oneOf } from "../../options/field.ts"
-import type { OptionsOf, Resolved } from "../../options/table.ts"
+import type { OptionsOf, ResolvedOf } from "../../options/table.ts"
 import { agentFields } from "../agent.ts"
 import { readOptions } from "../options.ts"
 import { observationField } from "../picture.ts"
@@ -19,7 +19,7 @@ export const sokobanFields = {
   boxes: integer(1, "Number of boxes and of targets; 1 to 20.", { min: 1, max: 20 }),
   searchDepth: integer(
     30,
-    "Depth to which the generator plays a room backwards; 3 to 1000. Large rooms with a deep search take long: 10 × 10 cells with " +
+    "Depth to which the generator generates a level backwards; 3 to 1000. Large levels with a deep search take long: 10 × 10 cells with " +
       "4 boxes at depth 120 take about 0.1 s per room.",
     { min: 3, max: 1000 },
   ),
@@ -31,9 +31,9 @@ export const sokobanFields = {
   heldOut: oneOf(
     "layout",
     ["layout", "seed"],
-    'Separation of test rooms from training rooms. "layout": no arrangement of walls and targets occurs in both, so no ' +
+    'Separation of test levels from training levels. "layout": no arrangement of walls and targets occurs in both, so no ' +
       'state of a test episode can occur in training. "seed": only the seeds differ, as in verl-agent; small rooms ' +
-      "then repeat (of 256 default test rooms, 103 are among the first 5,000 training rooms).",
+      "then repeat (of 256 default test levels, 103 are among the first 5,000 training levels).",
   ),
   observation: observationField(),
   ...agentFields<SokobanTask>(),
@@ -41,7 +41,7 @@ export const sokobanFields = {
 
 /** Options of `sokoban`. */
 export type SokobanOptions = OptionsOf<typeof sokobanFields>
-export type SokobanSettings = Resolved<typeof sokobanFields>
+export type SokobanSettings = ResolvedOf<typeof sokobanFields>
 
 /** Options with defaults. Throws `BAD_CONFIG` for unknown or invalid options. */
 export function resolveOptions(options: SokobanOptions): SokobanSettings {

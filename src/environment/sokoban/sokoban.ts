@@ -18,7 +18,7 @@ export type { SokobanOptions } from "./options.ts"
 export type { SokobanTask } from "./tasks.ts"
 
 /**
- * Sokoban with the rooms and rewards of gym-sokoban, as in verl-agent.
+ * Sokoban with the levels ("rooms") and rewards of gym-sokoban, as in verl-agent.
  *
  * Rewards: -0.1 per step, +1 when a box is pushed onto a target, -1 when a box is pushed off a target, +10 when the room is solved.
  * Actions: up, down, left, right, and `still` for a completion without an action, which changes nothing. `still` counts as a step.

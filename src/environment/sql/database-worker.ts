@@ -1,4 +1,4 @@
-import type { Resolved } from "../../options/table.ts"
+import type { ResolvedOf } from "../../options/table.ts"
 import type { SqlAnswer } from "./answer.ts"
 import { DatabaseProcess } from "./database-process.ts"
 import type { sqlLimitFields } from "./limits.ts"
@@ -7,7 +7,7 @@ import type { ProcessRequest } from "./process-source.ts"
 /** Seconds after which an idle process is ended; the next query starts another one. */
 export const idleTime = 10
 
-type Limits = Pick<Resolved<typeof sqlLimitFields>, "timeLimit" | "memoryLimit">
+type Limits = Pick<ResolvedOf<typeof sqlLimitFields>, "timeLimit" | "memoryLimit">
 
 /** Executes one query at a time in a process, which is started on demand and ended when a query exceeds a limit. */
 export class DatabaseWorker {

@@ -1,5 +1,5 @@
 import { integer, list, oneOf, string } from "../../options/field.ts"
-import type { OptionsOf, Resolved } from "../../options/table.ts"
+import type { OptionsOf, ResolvedOf } from "../../options/table.ts"
 import { GigpoError } from "../../util/errors.ts"
 import { agentFields, historyField, thinkingField } from "../agent.ts"
 import { readOptions } from "../options.ts"
@@ -37,7 +37,7 @@ export const sqlFields = {
 
 /** Options of `sql`. */
 export type SqlOptions = OptionsOf<typeof sqlFields>
-export type SqlSettings = Resolved<typeof sqlFields>
+export type SqlSettings = ResolvedOf<typeof sqlFields>
 
 /** Options with defaults. Throws `BAD_CONFIG` for options that are unknown, invalid or without effect. */
 export function resolveOptions(options: SqlOptions): SqlSettings {

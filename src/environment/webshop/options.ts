@@ -1,5 +1,5 @@
 import { abortSignal, boolean, callback, integer, oneOf, string } from "../../options/field.ts"
-import type { OptionsOf, Resolved } from "../../options/table.ts"
+import type { OptionsOf, ResolvedOf } from "../../options/table.ts"
 import { GigpoError } from "../../util/errors.ts"
 import { agentFields } from "../agent.ts"
 import { readOptions } from "../options.ts"
@@ -67,7 +67,7 @@ export const webShopFields = {
 
 /** Options of `webshop`. */
 export type WebShopOptions = OptionsOf<typeof webShopFields>
-export type ResolvedOptions = Resolved<typeof webShopFields>
+export type ResolvedOptions = ResolvedOf<typeof webShopFields>
 
 /** Options with defaults. Throws `BAD_CONFIG` for options that are unknown, invalid, incomplete or without effect. */
 export function resolveOptions(options: WebShopOptions): ResolvedOptions {

@@ -1,5 +1,5 @@
 import type { Named } from "../../options/named.ts"
-import type { CustomValue, Fields } from "../../options/table.ts"
+import type { CustomValue, OptionFields } from "../../options/table.ts"
 import type { RolloutHooks } from "../hooks.ts"
 import { beliefRewards } from "./belief-rewards.ts"
 import { branchAt, branchAtFields } from "./branch-at.ts"
@@ -26,7 +26,7 @@ export const rolloutHooks = {
   "reasoning-rewards": { fields: reasoningRewardFields, make: reasoningRewards },
   "expert-progress": { fields: expertProgressFields, make: expertProgress },
   judge: { fields: judgeFields, make: judge },
-} satisfies Readonly<Record<string, Named<Fields, RolloutHooks>>>
+} satisfies Readonly<Record<string, Named<OptionFields, RolloutHooks>>>
 
 const names = ["start", "candidates", "sample", "onTurn", "guide", "score", "keep", "rolloutEnd"] as const
 

@@ -1,6 +1,6 @@
 import { number } from "../../options/field.ts"
 import { readOptions } from "../../options/read.ts"
-import type { OptionsOf, Resolved } from "../../options/table.ts"
+import type { OptionsOf, ResolvedOf } from "../../options/table.ts"
 import { largestReward } from "../../util/largest-reward.ts"
 import { type Episode, type EpisodeStep, isScored } from "../episode.ts"
 import type { RolloutHooks } from "../hooks.ts"
@@ -40,7 +40,7 @@ export function reasoningRewards(given: ReasoningRewardsOptions = {}): Pick<Roll
   }
 }
 
-function withRewards(episode: Episode, worth: Resolved<typeof reasoningRewardFields>): Episode {
+function withRewards(episode: Episode, worth: ResolvedOf<typeof reasoningRewardFields>): Episode {
   const kinds = episode.steps.map(kindOf)
   const earned = (at: number): number => {
     const [kind, step] = [kinds[at], episode.steps[at]!]

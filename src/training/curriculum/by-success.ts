@@ -17,7 +17,7 @@ export const bySuccessFields = {
   }),
 }
 
-/** Options of `bySuccess`. */
+/** Options of `successCurriculum`. */
 export type BySuccessOptions = OptionsOf<typeof bySuccessFields>
 
 /**
@@ -29,8 +29,8 @@ export type BySuccessOptions = OptionsOf<typeof bySuccessFields>
  * A new task has p = 1/2. A task occurs a second time in an iteration only after all tasks have occurred. The rates are saved in
  * checkpoints.
  */
-export function bySuccess(given: BySuccessOptions = {}): Curriculum {
-  const { poolSize: size, learningRate, minWeight } = readOptions("bySuccess", given, bySuccessFields)
+export function successCurriculum(given: BySuccessOptions = {}): Curriculum {
+  const { poolSize: size, learningRate, minWeight } = readOptions("successCurriculum", given, bySuccessFields)
   return {
     name: "by-success",
     open({ environment, seed }) {

@@ -1,15 +1,15 @@
 import type { Named } from "../../options/named.ts"
-import type { Fields } from "../../options/table.ts"
+import type { OptionFields } from "../../options/table.ts"
 import { actGuideCurriculum, actGuideCurriculumFields } from "./act-guide.ts"
-import { bySuccess, bySuccessFields } from "./by-success.ts"
+import { bySuccessFields, successCurriculum } from "./by-success.ts"
 import type { Curriculum } from "./curriculum.ts"
-import { horizon, horizonFields } from "./horizon.ts"
-import { tcod, tcodFields } from "./tcod.ts"
+import { horizonCurriculum, horizonFields } from "./horizon.ts"
+import { tcodCurriculum, tcodFields } from "./tcod.ts"
 
 /** Built-in curricula by their names in configurations. */
 export const curricula = {
-  tcod: { fields: tcodFields, make: tcod },
-  horizon: { fields: horizonFields, make: horizon },
+  tcod: { fields: tcodFields, make: tcodCurriculum },
+  horizon: { fields: horizonFields, make: horizonCurriculum },
   "act-guide": { fields: actGuideCurriculumFields, make: actGuideCurriculum },
-  "by-success": { fields: bySuccessFields, make: bySuccess },
-} satisfies Readonly<Record<string, Named<Fields, Curriculum>>>
+  "by-success": { fields: bySuccessFields, make: successCurriculum },
+} satisfies Readonly<Record<string, Named<OptionFields, Curriculum>>>

@@ -1,5 +1,5 @@
 import type { Environment } from "../../environment/environment.ts"
-import type { CustomValue, Resolved } from "../../options/table.ts"
+import type { CustomValue, ResolvedOf } from "../../options/table.ts"
 import type { RolloutHooks, TaskSource } from "../../rollout/hooks.ts"
 import type { rolloutFields } from "../../rollout/options.ts"
 
@@ -18,7 +18,7 @@ export interface CurriculumSetup<Task = unknown> {
   /** Environment; undefined if an agent plays and `tasks` provides the tasks. */
   readonly environment?: Environment<Task> | undefined
   /** Options of the rollout, with their defaults. */
-  readonly rollout: Resolved<typeof rolloutFields>
+  readonly rollout: ResolvedOf<typeof rolloutFields>
   /** Seed of the run. */
   readonly seed: number
   /** Number of tasks per iteration. */

@@ -11,15 +11,15 @@ export const horizonFields = {
   ...without(rampFields, "from", "to"),
 }
 
-/** Options of `horizon`. */
+/** Options of `horizonCurriculum`. */
 export type HorizonOptions = OptionsOf<typeof horizonFields>
 
 /**
  * Curriculum that raises the maximum number of steps. Training on short episodes first is more stable and transfers to long episodes (the
  * empirical study of horizon length; AgentGym's scaling of interactions). Implementation choices: the ramp, and its rounding to integers.
  */
-export function horizon(given: HorizonOptions = {}): Curriculum {
-  const ramp = readOptions("horizon", given, horizonFields)
+export function horizonCurriculum(given: HorizonOptions = {}): Curriculum {
+  const ramp = readOptions("horizonCurriculum", given, horizonFields)
   return {
     name: "horizon",
     open({ rollout }) {

@@ -15,7 +15,7 @@ export const tcodFields = {
   maxSteps: integer(undefined, "Maximum k.", { min: 1, defaultText: "rollout.maxSteps" }),
 }
 
-/** Options of `tcod`. */
+/** Options of `tcodCurriculum`. */
 export type TcodOptions = OptionsOf<typeof tcodFields>
 
 /** Returns the number of steps that the policy plays after n training steps: k = min(k_start + floor(n / η), T_max). */
@@ -34,8 +34,8 @@ export function tcodSchedule(
  * Implementation choices: a training step is an iteration, the expert is that of the environment, and a task that the expert does not solve
  * is played from its start. Backward, episodes may be as long as `rollout.maxSteps`, since the policy may need more steps than the expert.
  */
-export function tcod(given: TcodOptions = {}): Curriculum {
-  const { direction, ...options } = readOptions("tcod", given, tcodFields)
+export function tcodCurriculum(given: TcodOptions = {}): Curriculum {
+  const { direction, ...options } = readOptions("tcodCurriculum", given, tcodFields)
   return {
     name: "tcod",
     open(setup) {

@@ -10,7 +10,7 @@ import { repetition } from "./repetition.ts"
 import { SuccessWatch } from "./success.ts"
 
 // Detection of collapse: loss of entropy, of valid actions or of differing returns, from which a run seldom recovers (the "echo trap" of
-// RAGEN, arXiv 2504.20073). Four metrics have bounds.
+// RAGEN, arXiv 2504.20073). Four metrics have bounds: two of the guard, "policy/entropy" and "action/valid".
 
 type Metrics = Readonly<Record<string, number>>
 
@@ -19,6 +19,7 @@ const regain =
   "Lower optimizer.learningRate, add a KL penalty (loss.klWeight), or start from a model that succeeds more often: fine-tune on more tasks " +
   "(gigpo sft), or use easier tasks"
 
+const repetitionMetric = "guard/repetition"
 /** Share of repeated tokens above which a completion counts as repetitive. */
 const repeats = 0.5
 
@@ -26,29 +27,19 @@ const repeats = 0.5
  * Computes the metrics of collapse of one iteration. A metric without data is absent.
  *
  * - guard/repetition: share of completions more than half of which is repeated; see `repetition`.
- * - guard/entropy: mean entropy of the sampled tokens in nats, measured in the updates.
- * - guard/valid: share of completions with a valid action.
  * - guard/constant: share of groups whose returns are all equal, among groups with at least two scored episodes.
  */
-export function* collapseMetrics(groups: readonly Group[], metrics: Metrics): Pieces<Record<string, number>> {
-  const [repeated, valid, constant] = [new Share(), new Share(), new Share()]
+export function* collapseMetrics(groups: readonly Group[]): Pieces<Record<string, number>> {
+  const [repeated, constant] = [new Share(), new Share()]
   for (const group of groups) {
     const scored = group.episodes.filter(isScored)
     if (scored.length >= 2) constant.add(!isVaried(group))
     for (const { steps } of scored) {
       yield
-      for (const step of steps) {
-        repeated.add(repetition(step.completion) > repeats)
-        valid.add(step.valid)
-      }
+      for (const step of steps) repeated.add(repetition(step.completion) > repeats)
     }
   }
-  return {
-    ...repeated.as("guard/repetition"),
-    ...(metrics["policy/entropy"] !== undefined && { "guard/entropy": metrics["policy/entropy"] }),
-    ...valid.as("guard/valid"),
-    ...constant.as("guard/constant"),
-  }
+  return { ...repeated.as(repetitionMetric), ...constant.as("guard/constant") }
 }
 
 /** Counter of a share. */
@@ -68,20 +59,20 @@ class Share {
 
 const bounds = [
   {
-    metric: "guard/repetition",
+    metric: repetitionMetric,
     option: "maxRepetition",
     what: "The share of repetitive completions",
     advice: "Lower optimizer.learningRate, add a KL penalty (loss.klWeight), or lower rollout.maxCompletionTokens",
   },
   {
-    metric: "guard/entropy",
+    metric: "policy/entropy",
     option: "minEntropy",
     what: "The entropy of the sampled tokens",
     advice:
       "Add an entropy bonus (loss.entropyWeight), raise loss.clipHigh or rollout.temperature, or lower optimizer.learningRate",
   },
   {
-    metric: "guard/valid",
+    metric: "action/valid",
     option: "minValid",
     what: "The share of completions with a valid action",
     advice:
@@ -103,7 +94,7 @@ interface Look {
 
 /**
  * Detector of collapse. Counts for how many iterations each metric has been beyond its bound, and detects the loss of success.
- * guard/unsolved is the number of episodes since the last success, present from the first success on.
+ * guard/episodes-since-success is the number of episodes since the last success, present from the first success on.
  */
 export class CollapseDetector {
   readonly #options: GuardOptions
@@ -134,18 +125,21 @@ export class CollapseDetector {
   }
 
   /**
-   * Returns the metrics of one iteration, and an alarm for each metric that has been beyond its bound for `patience` iterations. An alarm
+   * Returns the metrics of one iteration that the guard adds to the given ones, and an alarm for each metric that has been beyond its bound for `patience` iterations. An alarm
    * is repeated only after the metric has recovered. Both are empty if `guards.collapse` is "off".
    */
   *look(groups: readonly Group[], metrics: Metrics): Pieces<Look> {
     if (this.#options.collapse === "off") return { metrics: {}, alarms: [] }
-    const own = yield* collapseMetrics(groups, metrics)
+    const own = yield* collapseMetrics(groups)
     const episodes = groups.flatMap((group) => group.episodes)
     const lost = this.#success.add(episodes.length, episodes.filter(isSolved).length)
     const { unsolved } = this.#success
     return {
-      metrics: { ...own, ...(unsolved !== undefined && { "guard/unsolved": unsolved }) },
-      alarms: [...(lost === undefined ? [] : [`${lost} (guard/unsolved). ${regain}.`]), ...this.#alarms(own)],
+      metrics: { ...own, ...(unsolved !== undefined && { "guard/episodes-since-success": unsolved }) },
+      alarms: [
+        ...(lost === undefined ? [] : [`${lost} (guard/episodes-since-success). ${regain}.`]),
+        ...this.#alarms({ ...metrics, ...own }),
+      ],
     }
   }
 
@@ -153,7 +147,9 @@ export class CollapseDetector {
     const { patience } = this.#options
     return bounds.flatMap(({ metric, option, what, advice }) => {
       const [value, bound] = [metrics[metric], this.#options[option]]
-      if (value === undefined) return []
+      // Without scored completions there is nothing to check, and a log written with `collapse` "off" does not count.
+      const isChecked = metric.startsWith("guard/") || metrics[repetitionMetric] !== undefined
+      if (value === undefined || !isChecked) return []
       const isMaximum = option.startsWith("max")
       const count = (isMaximum ? value > bound : value < bound) ? (this.#beyond.get(metric) ?? 0) + 1 : 0
       this.#beyond.set(metric, count)

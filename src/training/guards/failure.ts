@@ -15,7 +15,7 @@ import type { Json } from "../../util/state.ts"
 import { version } from "../../util/version.ts"
 import type { AccumulateOptions } from "../accumulate.ts"
 import type { ResolvedTrainOptions } from "../options.ts"
-import { isNonFinite, type OptimizerStepResult, takeStep } from "./step.ts"
+import { isNonFinite, takeStep, type UpdateResult } from "./step.ts"
 
 // A batch whose loss or gradient was not finite, saved for a replay: batch.json, and in weights/ the engine's checkpoint from before the
 // step.
@@ -116,7 +116,7 @@ export async function replayFailure(
   directory: string,
   policy: Trainable,
   loss: TokenLoss | TokenLoss["evaluate"],
-): Promise<OptimizerStepResult> {
+): Promise<UpdateResult> {
   refusePromise("replayFailure: policy", policy)
   const made = asTokenLoss(loss)
   const { how, adamw, rows: written, weights, constraints = [], vocabularies = [] } = await readBatch(directory)

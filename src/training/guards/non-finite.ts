@@ -7,7 +7,7 @@ import type { AccumulateOptions } from "../accumulate.ts"
 import { predictValues } from "../critic.ts"
 import type { Training } from "../prepare.ts"
 import { writeFailure } from "./failure.ts"
-import { nonFinite, type OptimizerStepResult, takeStep } from "./step.ts"
+import { nonFinite, takeStep, type UpdateResult } from "./step.ts"
 
 // Guards against numbers that are not finite: such updates are skipped, and such weights are not saved.
 
@@ -49,7 +49,7 @@ export class StepGuard {
     adamw: AdamWParameters,
     onChange?: () => void,
     other?: TokenLoss,
-  ): Promise<OptimizerStepResult> {
+  ): Promise<UpdateResult> {
     const { policy, options, run } = this.#training
     const loss = other ?? this.#training.loss
     const outcome = await takeStep(policy, rows, loss, how, adamw, onChange)

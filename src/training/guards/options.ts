@@ -1,5 +1,5 @@
 import { integer, number, oneOf } from "../../options/field.ts"
-import type { Resolved } from "../../options/table.ts"
+import type { ResolvedOf } from "../../options/table.ts"
 import { minEntropy } from "./default-bounds.ts"
 
 /** Options of the guards of a run. */
@@ -26,11 +26,11 @@ export const guardFields = {
       "occur earlier in it.",
     { min: 0, max: 1 },
   ),
-  minEntropy: number(minEntropy, "Minimum mean entropy of the sampled tokens, in nats (guard/entropy).", { min: 0 }),
-  minValid: number(0.1, "Minimum share of completions with a valid action (guard/valid).", { min: 0, max: 1 }),
+  minEntropy: number(minEntropy, "Minimum mean entropy of the sampled tokens, in nats (policy/entropy).", { min: 0 }),
+  minValid: number(0.1, "Minimum share of completions with a valid action (action/valid).", { min: 0, max: 1 }),
   lostSuccess: number(
     0.01,
-    "Probability below which a series of episodes without success counts as lost success (guard/unsolved), given the success rate before. " +
+    "Probability below which a series of episodes without success counts as lost success (guard/episodes-since-success), given the success rate before. " +
       "`patience` does not apply. 0 turns it off.",
     { min: 0, below: 1 },
   ),
@@ -41,4 +41,4 @@ export const guardFields = {
   ),
 }
 
-export type GuardOptions = Resolved<typeof guardFields>
+export type GuardOptions = ResolvedOf<typeof guardFields>

@@ -1,15 +1,15 @@
-import type { AdamWParameters, LossReport, OptimizerStepReport, Trainable } from "../../engine/engine.ts"
+import type { AdamWParameters, LossReport, OptimizerStepStatistics, Trainable } from "../../engine/engine.ts"
 import type { Sequence } from "../../engine/sequence.ts"
 import type { TokenLoss } from "../../loss/token-loss.ts"
 import { GigpoError } from "../../util/errors.ts"
-import { type AccumulateOptions, accumulate } from "../accumulate.ts"
+import { type AccumulateOptions, accumulateGradients } from "../accumulate.ts"
 
 /** Result of one optimizer step. */
-export interface OptimizerStepResult {
+export interface UpdateResult {
   /** Report of the loss. Absent if the loss is not finite. */
   readonly report?: LossReport
   /** Report of the optimizer. The gradient norm is NaN if the loss is not finite. */
-  readonly step: OptimizerStepReport
+  readonly step: OptimizerStepStatistics
   /** Reason of a skipped step, with the code NON_FINITE. The weights are unchanged and the gradients cleared. */
   readonly error?: GigpoError
 }
@@ -26,10 +26,10 @@ export async function takeStep(
   how: AccumulateOptions,
   adamw: AdamWParameters,
   onChange?: () => void,
-): Promise<OptimizerStepResult> {
+): Promise<UpdateResult> {
   let report: LossReport
   try {
-    report = await accumulate(policy, rows, loss, how)
+    report = await accumulateGradients(policy, rows, loss, how)
     if (!Number.isFinite(report.loss)) throw nonFinite(`The loss ${loss.name} is ${report.loss}.`)
   } catch (error) {
     if (!isNonFinite(error)) throw error

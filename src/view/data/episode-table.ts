@@ -55,7 +55,7 @@ function marksOf({ iteration, group, outcome, return: earned, steps, problems }:
     const own = (["invalid", "truncated", "rejected"] as const).filter((name) => (problems[name][at] ?? 0) > 0)
     return own.reduce((sum, name) => sum | markBit(name), isLoop ? markBit("loop") : 0)
   })
-  const unscored = [outcomes.indexOf("failed"), outcomes.indexOf("dropped")]
+  const unscored = [outcomes.indexOf("failed"), outcomes.indexOf("excluded")]
   for (let from = 0, to = 0; from < bits.length; from = to) {
     while (to < bits.length && iteration[to] === iteration[from] && group[to] === group[from]) to++
     const scored = earned.slice(from, to).filter((_, at) => !unscored.includes(outcome[from + at]!))

@@ -2,7 +2,7 @@ import type { FailureReason } from "../../runs/failure-reasons.ts"
 import { metricTitle } from "../../runs/metrics.ts"
 import { minEntropy } from "../../training/guards/default-bounds.ts"
 import { formatNumber, formatShare } from "../../util/format.ts"
-import type { Finding, Overview } from "./overview.ts"
+import { type Finding, type Overview, overviewMetrics } from "./overview.ts"
 import { trainingOption } from "./settings.ts"
 import type { RunInfo } from "./source.ts"
 
@@ -68,7 +68,13 @@ export function findingsOf(about: About, failures: readonly FailureReason[]): Fi
     // A problem that the page has named already is not named again.
     .filter(
       ({ iteration, text }) =>
-        iteration > last - current && !problems.some(({ tile }) => text.includes(`(guard/${tile})`)),
+        iteration > last - current &&
+        !problems.some(
+          ({ tile }) =>
+            tile &&
+            tile !== "evaluation" &&
+            [`guard/${tile}`, overviewMetrics[tile]].some((name) => text.includes(`(${name})`)),
+        ),
     )
     .map(
       ({ iteration, text }): Finding => ({

@@ -182,7 +182,7 @@ function endNode(over: readonly RecordedEpisode[]): EndNode {
 }
 
 export function endingOf({ outcome, metrics }: Pick<RecordedEpisode, "outcome" | "metrics">): Ending {
-  if (outcome === "failed" || outcome === "dropped") return "failed"
+  if (outcome === "failed" || outcome === "excluded") return "failed"
   const result = resultOf(metrics.success)
   return result === "untold" ? "ended" : result
 }

@@ -44,7 +44,9 @@ export const sectionNames = Object.keys(sections) as Section[]
 
 /** Episode metrics other than success. */
 const episodeCourse = new Set(
-  ["failed", "dropped", "truncated", "late", "overflow", "wasted", "retried", "steps"].map((name) => `episode/${name}`),
+  ["failed", "excluded", "truncated", "near-limit", "overflow", "loop-steps", "retried", "steps"].map(
+    (name) => `episode/${name}`,
+  ),
 )
 
 /** Section of a metric. */
@@ -65,7 +67,7 @@ const telling = [
   "policy/entropy",
   "optimizer/gradient-norm",
   "group/constant",
-  "step-group/compared",
+  "step-group/nonzero",
   "step-group/size",
   "step-group/singletons",
   "advantage/step-share",

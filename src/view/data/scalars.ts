@@ -30,11 +30,12 @@ function evaluationScalars({
   ...told
 }: NonNullable<IterationReport["evaluation"]>): Record<string, number> {
   const own = Object.entries(metrics).map(([name, value]) => [`evaluation/${name}`, value])
-  const { success, episodes, failed, meanReturn, meanSteps, valid } = told
+  const { success, episodes, failed, excluded, meanReturn, meanSteps, valid } = told
   return {
     ...Object.fromEntries(own),
     "evaluation/episodes": episodes,
     "evaluation/failed": failed,
+    ...(excluded !== undefined && { "evaluation/excluded": excluded }),
     "evaluation/return": meanReturn,
     "evaluation/steps": meanSteps,
     ...(valid !== undefined && { "evaluation/valid": valid }),

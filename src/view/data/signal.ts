@@ -6,7 +6,7 @@ import type { RecordedGroup } from "./recorded.ts"
  * episodes to compare.
  */
 export function missingSignal({ episodes }: RecordedGroup): string | undefined {
-  const scored = episodes.filter(({ outcome }) => outcome !== "failed" && outcome !== "dropped")
+  const scored = episodes.filter(({ outcome }) => outcome !== "failed" && outcome !== "excluded")
   const [first] = scored
   if (!first || scored.length < 2 || scored.some((episode) => episode.return !== first.return)) return undefined
   const isLearned = scored.some(({ steps }) => steps.some((step) => (advantageOf(step) ?? 0) !== 0))

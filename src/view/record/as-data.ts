@@ -10,7 +10,7 @@ import { readEpisodes } from "./read.ts"
 
 /**
  * Recorded episodes of a run as training data for SFT (`sft({ data })`): successful ones, or with `successes: false` all that neither failed
- * nor were dropped. Recordings contain texts, which are tokenized again, so the model needs the tokenizer and chat template of the recorded
+ * nor were excluded. Recordings contain texts, which are tokenized again, so the model needs the tokenizer and chat template of the recorded
  * run. Invalid and truncated completions remain in the context and are not trained on; this is our choice.
  *
  * @param folder - folder of the run, or its `episodes/`
@@ -27,7 +27,7 @@ export function recordedEpisodes(folder: string): TrainingData {
       for await (const group of readEpisodes(run)) {
         for (const episode of group.episodes) {
           signal?.throwIfAborted()
-          if (episode.outcome === "failed" || episode.outcome === "dropped") continue
+          if (episode.outcome === "failed" || episode.outcome === "excluded") continue
           played++
           if (successfulOnly && !isSolved(episode)) continue
           const { example, tokenizedOtherwise } = exampleOf(group, episode, context)

@@ -43,7 +43,7 @@ const decompress = promisify(brotliDecompress)
 const { BROTLI_PARAM_QUALITY, BROTLI_PARAM_LGWIN, BROTLI_PARAM_SIZE_HINT } = constants
 
 /** Summary of the recorded episodes of an iteration: columns [episodes], ordered by group and member. */
-export interface IterationSummary
+export interface RecordedIteration
   extends Pick<
     EpisodePage,
     "group" | "member" | "task" | "outcome" | "success" | "return" | "steps" | "tokens" | "tasks"
@@ -68,7 +68,7 @@ export interface Block {
   readonly groups: readonly number[]
 }
 
-type Columns = Omit<IterationSummary, "checksum">
+type Columns = Omit<RecordedIteration, "checksum">
 export type Written = Columns & { readonly blocks: readonly Block[] }
 
 /** Parts of a block with their groups. */
@@ -145,7 +145,7 @@ export async function readSummary(
   file: FileHandle,
   path: string,
   iteration: number,
-): Promise<{ readonly summary: IterationSummary; readonly blocks: readonly Block[] }> {
+): Promise<{ readonly summary: RecordedIteration; readonly blocks: readonly Block[] }> {
   const { size } = await file.stat()
   const first = await bytesAt(file, 0, begin.length)
   const version = begin.length - 1

@@ -2,11 +2,11 @@ import type { Credit } from "../../credit/estimator.ts"
 import { textOf } from "../../json/text.ts"
 import { outcomes } from "../../rollout/episode.ts"
 import type { Group } from "../../rollout/hooks.ts"
-import type { CollectedStep } from "../../training/steps.ts"
+import type { TrainingStep } from "../../training/steps.ts"
 import { Pace } from "../../util/pace.ts"
 import { questionFirst } from "../data/task-label.ts"
 import { BlockEncoder } from "./encode.ts"
-import type { IterationSummary, PlainBlock } from "./file.ts"
+import type { PlainBlock, RecordedIteration } from "./file.ts"
 import type { Recordable } from "./part.ts"
 import { StepGroups } from "./step-groups.ts"
 
@@ -23,12 +23,12 @@ export interface ToRecord {
   readonly groups: readonly Group[]
   readonly credit: Credit
   /** Steps in the order of the credit. */
-  readonly steps: readonly Pick<CollectedStep, "task" | "episode" | "trainerLogProbs">[]
+  readonly steps: readonly Pick<TrainingStep, "task" | "episode" | "trainerLogProbs">[]
   /** Maximum number of groups. */
   readonly most: number
 }
 
-export function summarize({ iteration, groups, most }: ToRecord): Omit<IterationSummary, "checksum"> {
+export function summarize({ iteration, groups, most }: ToRecord): Omit<RecordedIteration, "checksum"> {
   const places = new Map<string, number>()
   const all = groups.slice(0, most).flatMap(({ task, index: group, episodes }) => {
     const label = labelOf(task)

@@ -5,7 +5,7 @@ import type { Recorded } from "../../runs/files.ts"
 import { GigpoError } from "../../util/errors.ts"
 import type { RecordedGroup } from "../data/recorded.ts"
 import { type DecodedGroup, decodeBlock } from "./decode.ts"
-import { type IterationSummary, readBlock, readSummary, withEpisodesFile } from "./file.ts"
+import { type RecordedIteration, readBlock, readSummary, withEpisodesFile } from "./file.ts"
 import { episodesPath, recordedIterations } from "./folder.ts"
 
 /** Range of iterations to read. */
@@ -62,9 +62,9 @@ export async function readGroup(
 }
 
 /** Summaries of the recorded iterations, in order, without reading the episodes. Errors as for `readEpisodes`. */
-export async function readSummaries(run: string, range: EpisodesRange = {}): Promise<IterationSummary[]> {
-  checkArguments("readSummaries", range, rangeKeys)
-  const summaries: IterationSummary[] = []
+export async function readRecordedIterations(run: string, range: EpisodesRange = {}): Promise<RecordedIteration[]> {
+  checkArguments("readRecordedIterations", range, rangeKeys)
+  const summaries: RecordedIteration[] = []
   for (const iteration of await iterationsOf(run, range)) {
     const path = episodesPath(run, iteration, range.phase)
     try {

@@ -1,7 +1,7 @@
 import type { GigpoError } from "../../util/errors.ts"
 import { Pace } from "../../util/pace.ts"
 import { type EpisodePage, type ProblemCount, problemCounts } from "../data/source.ts"
-import type { IterationSummary } from "../record/file.ts"
+import type { RecordedIteration } from "../record/file.ts"
 import type { EpisodesRange } from "../record/read.ts"
 import type { EpisodeReader } from "./episode-reader.ts"
 
@@ -11,7 +11,7 @@ import type { EpisodeReader } from "./episode-reader.ts"
  * are repeated or missing).
  */
 export async function readEpisodesSince(
-  reader: Pick<EpisodeReader, "recordedIterations" | "readSummaries">,
+  reader: Pick<EpisodeReader, "recordedIterations" | "readRecordedIterations">,
   run: string,
   cursor?: string,
   onUnreadable: EpisodesRange["onUnreadable"] = () => {},
@@ -25,9 +25,9 @@ export async function readEpisodesSince(
   }
   const [first] = await reader.recordedIterations(run)
   const last = Number(cursor?.split(".")[1])
-  const [known, ...newer] = last > 0 ? await reader.readSummaries(run, { from: last, ...range }) : []
+  const [known, ...newer] = last > 0 ? await reader.readRecordedIterations(run, { from: last, ...range }) : []
   const goesOn = known !== undefined && cursor === cursorOf(first, known)
-  const summaries = goesOn ? newer : await reader.readSummaries(run, range)
+  const summaries = goesOn ? newer : await reader.readRecordedIterations(run, range)
   const newest = summaries.at(-1) ?? (goesOn ? known : undefined)
   const reset = !goesOn && (newest !== undefined || cursor !== cursorOf())
   return { cursor: cursorOf(first, newest), reset, unreadable: [...new Set(unreadable)], ...(await joined(summaries)) }
@@ -36,7 +36,7 @@ export async function readEpisodesSince(
 type Columns = Omit<EpisodePage, "cursor" | "reset" | "unreadable" | "tasks" | "problems">
 
 async function joined(
-  summaries: readonly IterationSummary[],
+  summaries: readonly RecordedIteration[],
 ): Promise<Columns & Pick<EpisodePage, "tasks" | "problems">> {
   const pace = new Pace()
   const columns = {
@@ -65,6 +65,6 @@ async function joined(
 }
 
 /** Cursor with the range of reported iterations and the checksum of the last one. */
-function cursorOf(first?: number, last?: IterationSummary): string {
+function cursorOf(first?: number, last?: RecordedIteration): string {
   return first === undefined || !last ? "none" : `${first}.${last.iteration}.${last.checksum}`
 }

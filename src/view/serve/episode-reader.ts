@@ -1,14 +1,14 @@
 import type { RecordedGroup } from "../data/recorded.ts"
-import type { IterationSummary } from "../record/file.ts"
+import type { RecordedIteration } from "../record/file.ts"
 import { recordedIterations } from "../record/folder.ts"
-import { type EpisodesRange, readEpisodes, readGroup, readSummaries } from "../record/read.ts"
+import { type EpisodesRange, readEpisodes, readGroup, readRecordedIterations } from "../record/read.ts"
 
 /** Reader of recorded episodes in run folders. */
 export interface EpisodeReader {
   /** Recorded iterations in ascending order. */
   recordedIterations(run: string): Promise<readonly number[]>
   /** Summaries of the recorded iterations, in order. */
-  readSummaries(run: string, range?: EpisodesRange): Promise<readonly IterationSummary[]>
+  readRecordedIterations(run: string, range?: EpisodesRange): Promise<readonly RecordedIteration[]>
   readEpisodes(run: string, range: EpisodesRange): AsyncIterable<RecordedGroup>
   /** Reads a group; undefined if it was not recorded. Prompts and completions are those of `members`; default: all. */
   readGroup(
@@ -21,7 +21,7 @@ export interface EpisodeReader {
 
 export const recordedEpisodes: EpisodeReader = {
   recordedIterations,
-  readSummaries,
+  readRecordedIterations,
   readEpisodes,
   readGroup: (run, iteration, group, members) => readGroup(run, iteration, group, "training", members),
 }
@@ -29,14 +29,14 @@ export const recordedEpisodes: EpisodeReader = {
 /** Reader of the recorded episodes of evaluations. */
 export const recordedEvaluations: EpisodeReader = {
   recordedIterations: (run) => recordedIterations(run, "evaluation"),
-  readSummaries: (run, range) => readSummaries(run, { ...range, phase: "evaluation" }),
+  readRecordedIterations: (run, range) => readRecordedIterations(run, { ...range, phase: "evaluation" }),
   readEpisodes: (run, range) => readEpisodes(run, { ...range, phase: "evaluation" }),
   readGroup: (run, iteration, group, members) => readGroup(run, iteration, group, "evaluation", members),
 }
 
 export const noEpisodes: EpisodeReader = {
   recordedIterations: async () => [],
-  readSummaries: async () => [],
+  readRecordedIterations: async () => [],
   async *readEpisodes() {},
   readGroup: async () => undefined,
 }

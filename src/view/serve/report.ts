@@ -104,7 +104,7 @@ export async function writeReport(
     throw new GigpoError(
       "BAD_ARGUMENT",
       `The reports and the list of episodes take ${((most - room) / 1e6).toFixed(1)} MB, more than the ${maxMegabytes} MB that the ` +
-        "report may have. Increase --max-megabytes, or give fewer runs.",
+        "report may have. Increase --max-size (in code maxMegabytes), or give fewer runs.",
     )
 
   const readable = withEpisodes.reduce((sum, { episodes }) => sum + new Set(episodes.iteration).size, 0)

@@ -2,8 +2,8 @@ import type { IterationReport } from "../../runs/report.ts"
 import { scalarsOf } from "../data/scalars.ts"
 
 /**
- * Reports as a table for spreadsheets (RFC 4180), with one row per report and one column per metric, in order of first appearance. Missing
- * metrics are empty cells.
+ * Reports as a table for spreadsheets (RFC 4180), with one row per report and one column per metric, in order of first appearance. The first
+ * column is the iteration, or the update of a supervised fine-tuning. Missing metrics are empty cells.
  */
 export function reportsToCsv(reports: readonly IterationReport[]): string {
   const rows = reports.map((report) => ({ report, numbers: scalarsOf(report) }))
@@ -14,9 +14,8 @@ export function reportsToCsv(reports: readonly IterationReport[]): string {
     ...names.map((name) => numbers[name]),
     stopped,
   ])
-  return [["iteration", "time", ...names, "stopped"], ...lines]
-    .map((cells) => `${cells.map(cell).join(",")}\r\n`)
-    .join("")
+  const counted = reports.some(({ update }) => update !== undefined) ? "update" : "iteration"
+  return [[counted, "time", ...names, "stopped"], ...lines].map((cells) => `${cells.map(cell).join(",")}\r\n`).join("")
 }
 
 function cell(value: string | number | undefined): string {

@@ -3,14 +3,14 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { Environment, PastStep } from "../../../src/environment/environment.ts"
-import { beliefs } from "../../../src/environment/memory/beliefs.ts"
-import { chunks, cut } from "../../../src/environment/memory/chunks.ts"
-import type { Memory } from "../../../src/environment/memory/memory.ts"
-import { plan } from "../../../src/environment/memory/plan.ts"
-import { recent } from "../../../src/environment/memory/recent.ts"
-import { skills } from "../../../src/environment/memory/skills.ts"
-import { stateBlock } from "../../../src/environment/memory/state.ts"
-import { summary } from "../../../src/environment/memory/summary.ts"
+import { beliefMemory } from "../../../src/environment/memory/beliefs.ts"
+import { chunkMemory, cut } from "../../../src/environment/memory/chunks.ts"
+import type { PromptMemory } from "../../../src/environment/memory/memory.ts"
+import { planMemory } from "../../../src/environment/memory/plan.ts"
+import { recentMemory } from "../../../src/environment/memory/recent.ts"
+import { skillMemory } from "../../../src/environment/memory/skills.ts"
+import { stateBlockMemory } from "../../../src/environment/memory/state.ts"
+import { summaryMemory } from "../../../src/environment/memory/summary.ts"
 import { sokoban } from "../../../src/environment/sokoban/sokoban.ts"
 import { streamExpert } from "../../../src/rollout/expert.ts"
 import { rollout } from "../../../src/rollout/rollout.ts"
@@ -38,7 +38,7 @@ const turn = (text: string, completion: string, action = completion): PastStep =
 const now = (text: string) => ({ text, anchor: text })
 
 /** What it tells at each step of this past, with what it asks answered. */
-async function tell(memory: Memory, turns: readonly PastStep[], last = "now", answer = (_: string) => "") {
+async function tell(memory: PromptMemory, turns: readonly PastStep[], last = "now", answer = (_: string) => "") {
   const asked: string[] = []
   const episode = memory.start({
     task: 0,
@@ -58,14 +58,14 @@ async function tell(memory: Memory, turns: readonly PastStep[], last = "now", an
 /** Long enough for what memories ask. */
 const roomy = () => Object.assign(new TablePolicy(), { maxPositions: 4000 })
 
-const makers: Readonly<Record<string, () => Memory>> = {
-  recent: () => recent({ history: 1 }),
-  state: () => stateBlock(),
-  summary: () => summary({ maxTokens: 3 }),
-  chunks: () => chunks({ chunkSize: 4, maxTokens: 3 }),
-  skills: () => skills({ size: 4 }),
-  plan: () => plan({ every: 1, maxTokens: 3 }),
-  beliefs: () => beliefs(),
+const makers: Readonly<Record<string, () => PromptMemory>> = {
+  recent: () => recentMemory({ history: 1 }),
+  state: () => stateBlockMemory(),
+  summary: () => summaryMemory({ maxTokens: 3 }),
+  chunks: () => chunkMemory({ chunkSize: 4, maxTokens: 3 }),
+  skills: () => skillMemory({ size: 4 }),
+  plan: () => planMemory({ every: 1, maxTokens: 3 }),
+  beliefs: () => beliefMemory(),
 }
 
 describe.each(Object.entries(makers))("the memory %s", (name, make) => {
@@ -100,12 +100,12 @@ describe.each(Object.entries(makers))("the memory %s", (name, make) => {
 
 describe("contents of memories", () => {
   it("recent: the last steps", async () => {
-    const { told } = await tell(recent({ history: 1 }), [turn("a", "x"), turn("b", "y")])
+    const { told } = await tell(recentMemory({ history: 1 }), [turn("a", "x"), turn("b", "y")])
     expect(told).toEqual(["", "[Observation 1: 'a', Action 1: 'x']", "[Observation 2: 'b', Action 2: 'y']"])
   })
 
   it("state: only the last block", async () => {
-    const { told } = await tell(stateBlock({ maxCharacters: 4 }), [
+    const { told } = await tell(stateBlockMemory({ maxCharacters: 4 }), [
       turn("a", "<state>door red</state>"),
       turn("b", "none"),
     ])
@@ -115,7 +115,7 @@ describe("contents of memories", () => {
 
   it("beliefs: an expectation next to its own action only", async () => {
     const completion = "<belief>it is red</belief><expect>it opens</expect>"
-    const { told } = await tell(beliefs(), [turn("a", completion, "push"), turn("b", "no words", "pull")])
+    const { told } = await tell(beliefMemory(), [turn("a", completion, "push"), turn("b", "no words", "pull")])
     expect(told[1]).toContain("You believed:\nit is red\n\nYou expected of your last action (push):\nit opens")
     expect(told[2]).toContain("it is red")
     expect(told[2]).not.toContain("it opens")
@@ -123,7 +123,7 @@ describe("contents of memories", () => {
 
   it("summary: includes new steps, and shows those not included yet", async () => {
     const turns = [turn("a", "x"), turn("b", "y"), turn("c", "z")]
-    const { told, asked } = await tell(summary({ every: 2 }), turns, "d", () => "<think>so</think> went on")
+    const { told, asked } = await tell(summaryMemory({ every: 2 }), turns, "d", () => "<think>so</think> went on")
     expect(asked).toHaveLength(1)
     expect(asked[0]).toContain("Observation 1: 'a'")
     expect(told.map(String)).toEqual([
@@ -136,7 +136,7 @@ describe("contents of memories", () => {
 
   it("plan: coarse at first, rewritten on request", async () => {
     const turns = [turn("a", "x"), turn("b", "<replan>"), turn("c", "y")]
-    const { asked, told } = await tell(plan({ history: 0 }), turns, "d", (text) =>
+    const { asked, told } = await tell(planMemory({ history: 0 }), turns, "d", (text) =>
       /coarse plan/.test(text) ? "A" : "B",
     )
     expect(asked).toHaveLength(2)
@@ -147,7 +147,7 @@ describe("contents of memories", () => {
   it("chunks: reads all of a long text, once, and shows only the question", async () => {
     const text = `Who?\n\n${"one two three ".repeat(3)}`
     const { told, asked } = await tell(
-      chunks({ chunkSize: 14 }),
+      chunkMemory({ chunkSize: 14 }),
       [turn(text, "x")],
       text,
       (prompt) => `${prompt.length}`,
@@ -160,7 +160,7 @@ describe("contents of memories", () => {
   })
 
   it("skills: those that helped after the same start, until they do not", async () => {
-    const bank = skills({ topk: 1, size: 2 })
+    const bank = skillMemory({ topk: 1, size: 2 })
     const episode = (text: string, completion: string, success: number) => ({
       ...{ task: 0, turns: [turn(text, completion)], return: success, metrics: { success } },
     })
@@ -185,8 +185,8 @@ describe("contents of memories", () => {
 
 describe("a memory that calls the policy", () => {
   const policy = roomy()
-  const doors = (memory: Memory) => openDoors({ memory }) as Environment
-  const played = async (memory: Memory, changes: object = {}) => {
+  const doors = (memory: PromptMemory) => openDoors({ memory }) as Environment
+  const played = async (memory: PromptMemory, changes: object = {}) => {
     const { tokenizer } = tableSetup()
     const environment = doors(memory)
     const tasks = takeTasks(environment, "train", new Random(1), 2)
@@ -196,7 +196,7 @@ describe("a memory that calls the policy", () => {
   }
 
   it("adds steps before the actions, which do not reach the environment", async () => {
-    for (const { steps } of await played(plan({ maxTokens: 3 }))) {
+    for (const { steps } of await played(planMemory({ maxTokens: 3 }))) {
       expect(steps[0]).toMatchObject({
         agent: "plan",
         reward: 0,
@@ -205,15 +205,15 @@ describe("a memory that calls the policy", () => {
       expect(steps.slice(1).every(({ agent }) => agent === undefined)).toBe(true)
       expect(steps[0]!.completion).toHaveLength(3)
     }
-    for (const { steps } of await played(plan({ maxTokens: 3, learn: false })))
+    for (const { steps } of await played(planMemory({ maxTokens: 3, learn: false })))
       expect(steps.every(({ agent }) => agent === undefined)).toBe(true)
   })
 
   it("ends the episode if a call does not fit, and the rollout if the policy fails", async () => {
-    const outcomes = (await played(plan(), { maxPositions: 60 })).map(({ outcome }) => outcome)
+    const outcomes = (await played(planMemory(), { maxPositions: 60 })).map(({ outcome }) => outcome)
     expect(outcomes).toEqual(Array(4).fill("overflow"))
     const broken = Object.assign(roomy(), { sample: () => Promise.reject(new GigpoError("DISPOSED", "gone")) })
-    const deaf: Memory = {
+    const deaf: PromptMemory = {
       name: "deaf",
       start: ({ sample }) => ({ render: async () => sample([{ role: "user", content: "?" }]).catch(() => "") }),
     }
@@ -221,7 +221,7 @@ describe("a memory that calls the policy", () => {
   })
 
   it("cannot call an expert, who sees other memories", async () => {
-    const steps = async (memory: Memory) => {
+    const steps = async (memory: PromptMemory) => {
       const environment = doors(memory)
       const [task] = takeTasks(environment, "train", new Random(1), 1)
       const setup = { environment, task, random: new Random(1), environmentTimeout: 30, maxSteps: 3 }
@@ -229,10 +229,10 @@ describe("a memory that calls the policy", () => {
       for await (const { messages } of streamExpert(setup)) found.push(messages.at(-1)!.content)
       return found
     }
-    await expect(steps(plan())).rejects.toThrow(
+    await expect(steps(planMemory())).rejects.toThrow(
       /plan calls the policy, but no policy plays here: use a memory without calls/,
     )
-    expect((await steps(recent({ history: 1 })))[1] ?? "[Observation 1:").toMatch(/^\[Observation 1:/)
+    expect((await steps(recentMemory({ history: 1 })))[1] ?? "[Observation 1:").toMatch(/^\[Observation 1:/)
   })
 
   it("fails the episode if it returns no text", async () => {

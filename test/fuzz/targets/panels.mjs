@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { openBenchmark } from "../../../modules/benchmark/benchmark.js"
 import { compareEvaluations } from "../../../modules/benchmark/compare.js"
 import { readEvaluation } from "../../../modules/benchmark/evaluation-file.js"
-import { pinBenchmark } from "../../../modules/benchmark/pin.js"
+import { createBenchmark } from "../../../modules/benchmark/pin.js"
 import { lines } from "./data.mjs"
 
 const digest = "0123456789abcdef".repeat(4)
@@ -30,7 +30,7 @@ const episodes = [0, 0, 1, 1, 2, 2].map((task, at) => ({
 
 export async function prepare(scratch) {
   const [pinned, whole] = [join(scratch, "benchmark.json"), join(scratch, "whole.jsonl")]
-  await pinBenchmark(pinned, { name: "mine@1", about: "Mine.", environment: "number-line", options: {}, tasks: 12 })
+  await createBenchmark(pinned, { name: "mine@1", about: "Mine.", environment: "number-line", options: {}, tasks: 12 })
   const evaluation = lines(header, ...episodes)
   writeFileSync(whole, evaluation)
   const readers = {

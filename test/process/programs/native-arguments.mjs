@@ -65,7 +65,7 @@ const loss = {
   mode: "policy",
   temperature: 1,
   entropyWeight: 0.1,
-  unit: "segment",
+  unit: "completion",
   skipZeroAdvantage: true,
 }
 const columns = [

@@ -20,7 +20,7 @@ const estimator = {
 }
 
 const work = {
-  /** step-2 beside step-1, which it removes. */
+  /** iteration-2 beside iteration-1, which it removes. */
   async checkpoint(parent) {
     const { writeCheckpoint, pruneCheckpoints } = await import("../../../modules/runs/checkpoint.js")
     await writeCheckpoint(parent, 2, { store, critic: async () => store, parts: { estimator } })

@@ -40,26 +40,23 @@ const group = (episodes: readonly Episode[]) => ({ task: 0, index: 0, episodes }
 const stuck = step("a", 1, 1, { completion: new Int32Array(20).fill(7), valid: false })
 
 describe("metrics of collapse", () => {
-  it("cover completions, entropy and returns", () => {
+  it("cover completions and returns", () => {
     const groups = [
       group([episode([stuck, step("b", 0)]), episode([step("a", 1)])]),
       group([episode([step("a", 1)]), episode([step("a", 2)])]),
       group([episode([step("a", 1)])]),
     ]
-    expect(atOnce(collapseMetrics(groups, { "policy/entropy": 0.5 }))).toEqual({
+    expect(atOnce(collapseMetrics(groups))).toEqual({
       "guard/repetition": 1 / 6,
-      "guard/entropy": 0.5,
-      "guard/valid": 5 / 6,
       "guard/constant": 1 / 2,
     })
   })
 
-  it("exclude failed and dropped episodes, and are absent if nothing is left", () => {
-    const lost = [episode([stuck], { outcome: "failed" }), episode([stuck], { outcome: "dropped" })]
-    expect(atOnce(collapseMetrics([group(lost)], {}))).toEqual({})
-    expect(atOnce(collapseMetrics([group([...lost, episode([step("a", 1)])])], {}))).toEqual({
+  it("exclude failed and excluded episodes, and are absent if nothing is left", () => {
+    const lost = [episode([stuck], { outcome: "failed" }), episode([stuck], { outcome: "excluded" })]
+    expect(atOnce(collapseMetrics([group(lost)]))).toEqual({})
+    expect(atOnce(collapseMetrics([group([...lost, episode([step("a", 1)])])]))).toEqual({
       "guard/repetition": 0,
-      "guard/valid": 1,
     })
   })
 })
@@ -72,14 +69,15 @@ describe("the detector", () => {
   it("waits for its patience, warns once per metric, and again after a recovery", () => {
     const detector = new CollapseDetector(options())
     const told = [sick, sick, sick, sick, sound, sick, sick, sick].map(
-      (groups) => atOnce(detector.look(groups, { "policy/entropy": 1 })).alarms.length,
+      (groups) =>
+        atOnce(detector.look(groups, { "policy/entropy": 1, "action/valid": Number(groups === sound) })).alarms.length,
     )
     expect(told).toEqual([0, 0, 3, 0, 0, 0, 0, 3])
   })
 
   it("names the metric, its bound and the advice", () => {
     const detector = new CollapseDetector(options({ patience: 1, minEntropy: 0.25 }))
-    const { alarms } = atOnce(detector.look(sick, { "policy/entropy": 0.123456 }))
+    const { alarms } = atOnce(detector.look(sick, { "policy/entropy": 0.123456, "action/valid": 0 }))
     expect(alarms).toHaveLength(4)
     expect(alarms[0]).toMatch(
       /repetitive completions is 1 \(guard\/repetition\), above its bound of 0\.5 \(guards\.maxRep.* Lower/,
@@ -88,14 +86,18 @@ describe("the detector", () => {
       /entropy .* is 0\.123 .*, below its bound of 0\.25 \(guards\.minEntropy\) .*loss\.entropyWeight/,
     )
     expect(alarms[2]).toMatch(
-      /with a valid action is 0 \(guard\/valid\), below its bound of 0\.1 \(guards\.minValid\).*gigpo sft/,
+      /with a valid action is 0 \(action\/valid\), below its bound of 0\.1 \(guards\.minValid\).*gigpo sft/,
     )
     expect(alarms[3]).toMatch(/equal returns.* is 1 \(guard\/constant\), above .* \(guards\.maxConstant\)/)
   })
 
   it("does not warn exactly at a bound, nor if it is off", () => {
     const edge = options({ patience: 1, maxRepetition: 1, minValid: 0, maxConstant: 1, minEntropy: 1 })
-    expect(atOnce(new CollapseDetector(edge).look(sick, { "policy/entropy": 1 })).alarms).toEqual([])
+    expect(atOnce(new CollapseDetector(edge).look(sick, { "policy/entropy": 1, "action/valid": 0 })).alarms).toEqual([])
+    // A log that was written with guards off has no metrics of the guard: it is not counted after they are turned on.
+    const later = new CollapseDetector(options({ patience: 1 }))
+    later.recall({ metrics: { "policy/entropy": 0, "action/valid": 0 } })
+    expect(atOnce(later.look(sick, { "policy/entropy": 0, "action/valid": 0 })).alarms).toHaveLength(4)
     expect(atOnce(new CollapseDetector(options({ collapse: "off" })).look(sick, {}))).toEqual({
       metrics: {},
       alarms: [],
@@ -124,7 +126,11 @@ describe("a training that collapses", () => {
     const reports = await train({ ...setup({}), onWarning: (message) => warnings.push(message) })
     expect(reports).toHaveLength(6)
     for (const { metrics } of reports)
-      expect(metrics).toMatchObject({ "guard/repetition": 1, "guard/constant": 1, "guard/entropy": expect.any(Number) })
+      expect(metrics).toMatchObject({
+        "guard/repetition": 1,
+        "guard/constant": 1,
+        "policy/entropy": expect.any(Number),
+      })
     expect(warnings).toEqual([expect.stringContaining("guard/repetition")])
   })
 

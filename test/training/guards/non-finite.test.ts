@@ -126,9 +126,9 @@ describe("a run that diverges", () => {
 
   it("by its loss saves the last complete iteration, names it, and can be continued", async () => {
     const { error, directory, checkpoint } = await runTo("run", (call) => call >= 5, { checkpointEvery: 100 })
-    const last = join(directory, "checkpoints", "step-3")
+    const last = join(directory, "checkpoints", "iteration-3")
     expect(error!.message).toContain(`The last good checkpoint is ${last}, after iteration 3.`)
-    expect(await checkpoints(directory)).toEqual(["step-3"])
+    expect(await checkpoints(directory)).toEqual(["iteration-3"])
     expect(checkpoint).toMatchObject({ iteration: 3, directory: last })
     await using again = await Run.open(directory, {}, { resume: true })
     const resumed = await trainFaulty(() => false, { run: again })
@@ -151,9 +151,9 @@ describe("a run that diverges", () => {
     const changes = { keepCheckpoints: keep, iterations: 9, policy: diverging(6) }
     const { error, directory, checkpoint } = await runTo("run", () => false, changes)
     expect(error!.message).toMatch(
-      /step-2, after iteration 2\. The checkpoint after iteration 3 was renamed to suspect-3\.$/,
+      /iteration-2, after iteration 2\. The checkpoint after iteration 3 was renamed to suspect-3\.$/,
     )
-    expect(await checkpoints(directory)).toEqual(["step-2", "suspect-3"])
+    expect(await checkpoints(directory)).toEqual(["iteration-2", "suspect-3"])
     expect(checkpoint).toMatchObject({ iteration: 2 })
     await using again = await Run.open(directory, {}, { resume: true })
     expect(again.iteration).toBe(2)
@@ -171,7 +171,9 @@ describe("a run that diverges", () => {
     expect(diverged.reports).toHaveLength(4)
     expect(diverged.error).toMatchObject({
       code: "NON_FINITE",
-      message: expect.stringMatching(/^The gradient of the policy's .*step-2, after iteration 2\. .* suspect-4\.$/),
+      message: expect.stringMatching(
+        /^The gradient of the policy's .*iteration-2, after iteration 2\. .* suspect-4\.$/,
+      ),
     })
     const sound = await runTo("sound", (call) => call === 7)
     expect([sound.error, sound.checkpoint!.iteration]).toEqual([undefined, 4])
@@ -206,9 +208,11 @@ describe("a run that diverges", () => {
     const { error, directory } = await runTo("run", () => false, { policy: new Broken() })
     expect(error).toMatchObject({
       code: "NON_FINITE",
-      message: expect.stringMatching(/^The policy's log-probabilities are not finite.*step-1, after iteration 1\.$/),
+      message: expect.stringMatching(
+        /^The policy's log-probabilities are not finite.*iteration-1, after iteration 1\.$/,
+      ),
     })
-    expect(await checkpoints(directory)).toEqual(["step-1"])
+    expect(await checkpoints(directory)).toEqual(["iteration-1"])
   })
 
   it("by non-finite results of the sampler names the checkpoint, too, and keeps valid weights", async () => {
@@ -219,8 +223,11 @@ describe("a run that diverges", () => {
       advantages: new Float64Array(batch.length).fill(progress.iteration === 2 ? Number.NaN : 0),
     })
     const { error, directory } = await runTo("run", () => false, { estimator, checkpointEvery: 100 })
-    expect(error).toMatchObject({ code: "NON_FINITE", message: expect.stringMatching(/step-2, after iteration 2\.$/) })
-    expect(await checkpoints(directory)).toEqual(["step-2"])
+    expect(error).toMatchObject({
+      code: "NON_FINITE",
+      message: expect.stringMatching(/iteration-2, after iteration 2\.$/),
+    })
+    expect(await checkpoints(directory)).toEqual(["iteration-2"])
   })
 
   it("reports the same to its observers", async () => {
@@ -249,7 +256,7 @@ describe("the batch that failed", () => {
       how: {
         progress: { iteration: 2, iterations: 4 },
         temperature: 1,
-        unit: "segment",
+        unit: "completion",
         key: [expect.any(Number), expect.any(Number)],
       },
       adamw: { learningRate: 1 },

@@ -102,10 +102,12 @@ describe("the detector", () => {
   it("warns about training and evaluations, with advice", () => {
     const detector = new CollapseDetector(options())
     const look = (solved: number) => atOnce(detector.look(groups(128, solved), {}))
-    expect(look(6)).toMatchObject({ alarms: [], metrics: { "guard/unsolved": 0 } })
+    expect(look(6)).toMatchObject({ alarms: [], metrics: { "guard/episodes-since-success": 0 } })
     expect(look(0)).toMatchObject({
-      alarms: [expect.stringMatching(/None of the last 128 .*4\.7 %.*guard\/unsolved.*learningRate.*gigpo sft/)],
-      metrics: { "guard/unsolved": 128 },
+      alarms: [
+        expect.stringMatching(/None of the last 128 .*4\.7 %.*guard\/episodes-since-success.*learningRate.*gigpo sft/),
+      ],
+      metrics: { "guard/episodes-since-success": 128 },
     })
     expect([evaluation(256, 12), evaluation(256, 0), evaluation(256, 0)].map((one) => detector.evaluated(one))).toEqual(
       [[], [expect.stringMatching(/^In evaluations: None of the last 256/)], []],
@@ -122,7 +124,7 @@ describe("the detector", () => {
   it("does not warn if success is not reported, or if it is off", () => {
     const detector = new CollapseDetector(options())
     const untold = [{ task: 0, index: 0, episodes: [episode([step("a", 1)]), episode([step("a", 2)])] }]
-    expect(atOnce(detector.look(untold, {})).metrics).not.toHaveProperty("guard/unsolved")
+    expect(atOnce(detector.look(untold, {})).metrics).not.toHaveProperty("guard/episodes-since-success")
     for (const changes of [{ collapse: "off" }, { lostSuccess: 0 }]) {
       const off = new CollapseDetector(options(changes))
       for (const solved of [6, 0, 0]) expect(atOnce(off.look(groups(128, solved), {})).alarms).toEqual([])
@@ -166,5 +168,5 @@ it("a run that loses its success gets a warning in its log", async () => {
   const lost = /None of the last \d+ episodes succeeded, compared with 100 % of the 32 episodes before/
   expect(warnings).toEqual([expect.stringMatching(lost)])
   expect(reports.map(({ warnings }) => warnings?.length ?? 0)).toEqual([0, 1, 0])
-  expect(reports.map(({ metrics }) => metrics["guard/unsolved"])).toEqual([0, 32, 64])
+  expect(reports.map(({ metrics }) => metrics["guard/episodes-since-success"])).toEqual([0, 32, 64])
 })

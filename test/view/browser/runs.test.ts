@@ -162,7 +162,7 @@ describe.skipIf(noBrowser)(`the table of runs (${noBrowser ?? "in Chromium"})`, 
 describe.skipIf(noBrowser)(`the overview of a run (${noBrowser ?? "in Chromium"})`, () => {
   it("has its numbers, says what is wrong, and colours nothing else", async () => {
     const browser = await openBrowser()
-    const text = "The entropy of the sampled tokens is 0.002 (guard/entropy), below its bound. Add an entropy bonus."
+    const text = "The entropy of the sampled tokens is 0.002 (policy/entropy), below its bound. Add an entropy bonus."
     const reports = madeReports(30, 0).map((report, at) => ({
       ...report,
       metrics: { ...report.metrics, "group/constant": 0.8 },

@@ -150,7 +150,7 @@ describe("a filter in an address", () => {
       {
         task: "a & b = ü/#?",
         results: ["failure", "untold"],
-        outcomes: ["dropped"],
+        outcomes: ["excluded"],
         marks: ["mixed", "rejected"],
         iteration: [3, 9],
         return: [-1.5, Number.POSITIVE_INFINITY],

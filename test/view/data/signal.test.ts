@@ -24,6 +24,6 @@ it("says why a group of equal returns gives no signal", () => {
 })
 
 it("says nothing of a group with signal, or without anything to compare", () => {
-  for (const one of [group([0, 1], 0.5), group([1], 0), group([], 0), group([2, 1], 0, { outcome: "dropped" })])
+  for (const one of [group([0, 1], 0.5), group([1], 0), group([], 0), group([2, 1], 0, { outcome: "excluded" })])
     expect(missingSignal(one)).toBeUndefined()
 })

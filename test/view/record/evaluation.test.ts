@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { afterEach, beforeEach, expect, it } from "vitest"
 import type { Group } from "../../../src/rollout/hooks.ts"
 import { recordedIterations } from "../../../src/view/record/folder.ts"
-import { readEpisodes, readGroup, readSummaries } from "../../../src/view/record/read.ts"
+import { readEpisodes, readGroup, readRecordedIterations } from "../../../src/view/record/read.ts"
 import { type RecordEpisodesOptions, recordEpisodes } from "../../../src/view/record/recorder.ts"
 import { episode } from "../../training/episodes.ts"
 import { all } from "../../training/tiny.ts"
@@ -52,7 +52,9 @@ it("some episodes of an evaluation are recorded, the unsuccessful ones first, in
     episodes: [{ metrics: { success: 0 }, steps: [{ action: "go 7" }] }],
   })
   expect(found!.episodes[0]!.steps[0]).not.toHaveProperty("advantage")
-  expect((await readSummaries(run, { phase: "evaluation", from: 5 })).map(({ iteration }) => iteration)).toEqual([10])
+  expect(
+    (await readRecordedIterations(run, { phase: "evaluation", from: 5 })).map(({ iteration }) => iteration),
+  ).toEqual([10])
 })
 
 it("they are no episodes of the training", async () => {

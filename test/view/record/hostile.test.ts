@@ -4,7 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, beforeEach, expect, it } from "vitest"
 import { episodesPath } from "../../../src/view/record/folder.ts"
-import { readEpisodes, readGroup, readSummaries } from "../../../src/view/record/read.ts"
+import { readEpisodes, readGroup, readRecordedIterations } from "../../../src/view/record/read.ts"
 import { all } from "../../training/tiny.ts"
 import {
   bomb,
@@ -175,9 +175,9 @@ it.each<[string, (summary: Json) => Json | Packed]>([
 ])("is rejected where its summary %s", async (_, change) => {
   await refused({ summary: change(good.summary), blocks: good.blocks })
   const fault = { code: "RUN_CORRUPT", message: expect.stringMatching(/iteration-1\.episodes/) }
-  await expect(readSummaries(run)).rejects.toMatchObject(fault)
+  await expect(readRecordedIterations(run)).rejects.toMatchObject(fault)
   const told: unknown[] = []
-  expect(await readSummaries(run, { onUnreadable: (error) => told.push(error) })).toHaveLength(1)
+  expect(await readRecordedIterations(run, { onUnreadable: (error) => told.push(error) })).toHaveLength(1)
   expect(told).toEqual([expect.objectContaining(fault)])
 })
 

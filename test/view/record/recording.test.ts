@@ -8,7 +8,7 @@ import { collectSteps } from "../../../src/training/steps.ts"
 import type { GigpoError } from "../../../src/util/errors.ts"
 import { Random } from "../../../src/util/random.ts"
 import { episodesPath, recordedIterations } from "../../../src/view/record/folder.ts"
-import { readEpisodes, readGroup, readSummaries } from "../../../src/view/record/read.ts"
+import { readEpisodes, readGroup, readRecordedIterations } from "../../../src/view/record/read.ts"
 import { recordEpisodes } from "../../../src/view/record/recorder.ts"
 import { all } from "../../training/tiny.ts"
 import { bytes, plainGroups, record } from "./groups.ts"
@@ -44,7 +44,7 @@ describe("which episodes are recorded", () => {
         [2, 1],
       ],
     ])
-    expect((await readSummaries(run)).map(({ group }) => group)).toEqual(Array(2).fill([0, 0, 1, 1]))
+    expect((await readRecordedIterations(run)).map(({ group }) => group)).toEqual(Array(2).fill([0, 0, 1, 1]))
   })
 
   it("those of the newest iterations", async () => {
@@ -144,7 +144,7 @@ describe("a disk that fails", () => {
       const warnings = await record(tiny!, all)
       expect(warnings).toEqual([expect.stringMatching(/^No more episodes are recorded\. .*the disk is full/)])
       expect(await readdir(join(tiny!, "episodes"))).toEqual(["iteration-1.episodes", "iteration-2.episodes"])
-      expect(await readSummaries(tiny!)).toHaveLength(2)
+      expect(await readRecordedIterations(tiny!)).toHaveLength(2)
     } finally {
       execFileSync("umount", [tiny!])
       await rm(tiny!, { recursive: true })
@@ -176,13 +176,15 @@ describe("a file that is not whole", () => {
     const whole = await readFile(path)
     for (let length = 0; length < whole.length; length += 1 + Math.floor(length / 20)) {
       await truncate(path, length)
-      await expect(readSummaries(run)).rejects.toMatchObject(fault(/iteration-1\.episodes cannot be read .*Remove it/))
+      await expect(readRecordedIterations(run)).rejects.toMatchObject(
+        fault(/iteration-1\.episodes cannot be read .*Remove it/),
+      )
       await writeFile(path, whole)
     }
     await truncate(path, whole.length - 1)
     await expect(all(readEpisodes(run))).rejects.toMatchObject(fault(/iteration-1\.episodes/))
     expect(await all(readEpisodes(run, { from: 2 }))).toHaveLength(3)
-    expect(await readSummaries(run, { from: 2 })).toHaveLength(1)
+    expect(await readRecordedIterations(run, { from: 2 })).toHaveLength(1)
   })
 
   it("is left out, and told of, where somebody wants to hear of it", async () => {
@@ -190,7 +192,7 @@ describe("a file that is not whole", () => {
       await truncate(path, length)
       const told: GigpoError[] = []
       const onUnreadable = (error: GigpoError) => told.push(error)
-      expect((await readSummaries(run, { onUnreadable })).map(({ iteration }) => iteration)).toEqual([2])
+      expect((await readRecordedIterations(run, { onUnreadable })).map(({ iteration }) => iteration)).toEqual([2])
       expect((await all(readEpisodes(run, { onUnreadable }))).map(({ iteration }) => iteration)).toEqual([2, 2, 2])
       expect(told).toEqual([0, 1].map(() => expect.objectContaining(fault(/iteration-1\.episodes cannot be read/))))
     }
@@ -221,6 +223,9 @@ describe("a file that is not whole", () => {
 
 it("rejects to read where there is no run", async () => {
   const nowhere = join(run, "nowhere")
-  await expect(readSummaries(nowhere)).rejects.toMatchObject({ code: "IO", message: expect.stringMatching(/no run/) })
-  expect(await readSummaries(run)).toEqual([])
+  await expect(readRecordedIterations(nowhere)).rejects.toMatchObject({
+    code: "IO",
+    message: expect.stringMatching(/no run/),
+  })
+  expect(await readRecordedIterations(run)).toEqual([])
 })

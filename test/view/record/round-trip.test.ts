@@ -10,7 +10,7 @@ import { collectSteps } from "../../../src/training/steps.ts"
 import { GigpoError } from "../../../src/util/errors.ts"
 import { Random } from "../../../src/util/random.ts"
 import { completionText } from "../../../src/view/data/recorded.ts"
-import { readEpisodes, readGroup, readSummaries } from "../../../src/view/record/read.ts"
+import { readEpisodes, readGroup, readRecordedIterations } from "../../../src/view/record/read.ts"
 import { recordEpisodes } from "../../../src/view/record/recorder.ts"
 import { sentGroup } from "../../../src/view/serve/sent-group.ts"
 import { episode } from "../../training/episodes.ts"
@@ -86,7 +86,7 @@ it("keeps what an estimator said of every step, with both levels, and reads it w
 
 it("knows that dropped episodes and groups that are too small have no credit", async () => {
   const lone = (word: string) => episode([said("a", word, word)])
-  const dropped = episode([said("a", "no", "no")], { outcome: "dropped" })
+  const dropped = episode([said("a", "no", "no")], { outcome: "excluded" })
   const groups = [
     group(0, [dropped, lone("one")]),
     group(1, [lone("two"), dropped, lone("three")]),
@@ -202,7 +202,7 @@ it("keeps conversations, agents and metrics of steps, and hostile texts as they 
   expect(found!.steps.map(({ conversation }) => conversation)).toEqual([0, undefined, 2, undefined, 4])
   expect(found!.steps.map(({ agent }) => agent)).toEqual(["0", undefined, "2", undefined, "4"])
   expect(found!.steps.map(({ metrics }) => metrics)).toEqual([undefined, { [hostile[1]!]: 0.5 }, ...Array(3)])
-  const [summary] = await readSummaries(run)
+  const [summary] = await readRecordedIterations(run)
   expect(summary!.tasks[0]).toHaveLength(200)
 })
 
@@ -251,7 +251,7 @@ it("sums up every episode without reading any", async () => {
     [1, { groups, credit }],
     [2, plainGroups(1)],
   ])
-  const [first, second] = await readSummaries(run)
+  const [first, second] = await readRecordedIterations(run)
   const { checksum, ...columns } = first!
   expect(columns).toEqual({
     iteration: 1,
@@ -268,8 +268,8 @@ it("sums up every episode without reading any", async () => {
   })
   expect(second!.iteration).toBe(2)
   expect(second!.checksum).not.toBe(checksum)
-  expect(await readSummaries(run, { from: 2 })).toEqual([second])
-  expect(await readSummaries(run, { to: 1 })).toEqual([first])
+  expect(await readRecordedIterations(run, { from: 2 })).toEqual([second])
+  expect(await readRecordedIterations(run, { to: 1 })).toEqual([first])
   expect((await all(readEpisodes(run, { from: 2 }))).map(({ iteration }) => iteration)).toEqual([2])
   expect((await all(readEpisodes(run, { to: 1 }))).map(({ iteration }) => iteration)).toEqual([1, 1])
 })

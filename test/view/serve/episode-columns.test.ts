@@ -25,10 +25,10 @@ describe("the episodes of a run", () => {
     recorded = groups(1, 2, 4)
     const broken = {
       ...reader,
-      async readSummaries(run: string, range: EpisodesRange = {}) {
+      async readRecordedIterations(run: string, range: EpisodesRange = {}) {
         for (const iteration of [3, 5])
           if (iteration >= (range.from ?? 1)) range.onUnreadable?.(new GigpoError("RUN_CORRUPT", "broken"), iteration)
-        return await reader.readSummaries(run, range)
+        return await reader.readRecordedIterations(run, range)
       },
     }
     const told: number[] = []

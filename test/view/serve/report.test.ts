@@ -50,9 +50,9 @@ describe.skipIf(noBrowser?.includes("dist"))("a report (needs dist: npm run buil
     const broken = new GigpoError("RUN_CORRUPT", "iteration-1.episodes cannot be read. Remove it.")
     const reader: EpisodeReader = {
       ...whole,
-      async readSummaries(run, range = {}) {
+      async readRecordedIterations(run, range = {}) {
         range.onUnreadable?.(broken, 1)
-        return await whole.readSummaries(run, range)
+        return await whole.readRecordedIterations(run, range)
       },
       async *readEpisodes(run, range) {
         range.onUnreadable?.(broken, 1)
@@ -146,7 +146,7 @@ describe.skipIf(noBrowser?.includes("dist"))("a report (needs dist: npm run buil
     const refused = write({ maxMegabytes: ((await base()) + 500) / 1e6 })
     await expect(refused).rejects.toMatchObject({
       code: "BAD_ARGUMENT",
-      message: /MB that the report may have\. Increase --max-megabytes/,
+      message: /MB that the report may have\. Increase --max-size/,
     })
     expect(await readdir(folder)).toEqual(["runs"])
   })

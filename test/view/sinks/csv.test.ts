@@ -52,4 +52,5 @@ it("keeps commas, quotes and line feeds, and lets no spreadsheet compute what is
 
 it("is a head alone where nothing was reported", () => {
   expect(reportsToCsv([])).toBe("iteration,time,stopped\r\n")
+  expect(reportsToCsv([{ iteration: 3, update: 3, metrics: {} }])).toBe("update,time,stopped\r\n3,,\r\n")
 })

@@ -1,5 +1,5 @@
 import { field, integer, oneOf } from "../../../options/field.ts"
-import type { OptionsOf, Resolved } from "../../../options/table.ts"
+import type { OptionsOf, ResolvedOf } from "../../../options/table.ts"
 import type { Wording } from "./grammar.ts"
 import { type TaskType, taskTypes } from "./task-types.ts"
 
@@ -44,7 +44,7 @@ export const householdFields = {
 }
 
 export type HouseholdOptions = OptionsOf<typeof householdFields>
-export type ResolvedHouseholdOptions = Resolved<typeof householdFields>
+export type ResolvedHouseholdOptions = ResolvedOf<typeof householdFields>
 
 function sizeProblem(value: unknown): string | undefined {
   const isRange = (range: unknown, most: number) =>

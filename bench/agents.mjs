@@ -12,7 +12,7 @@ const { values } = parseArgs({ options: { seeds: { type: "string", default: "3" 
 const [{ agent }, { hastyExpert: expert, shop: environment }, recipe] = await Promise.all(
   ["ai-sdk", "shop", "recipe"].map((name) => import(`../examples/agents/build/${name}.js`)),
 )
-const { shape, cloning, training, heldOut } = recipe
+const { shape, sftOptions, training, heldOut } = recipe
 const world = { name: "shop" }
 const variants = ["gigpo", "grpo"].map((name) => ({
   name: name === "gigpo" ? "GiGPO" : "GRPO",
@@ -23,7 +23,7 @@ const where = { about: describeMachine(), instructionSet }
 const cells = []
 for (let seed = 1; seed <= Number(values.seeds); seed++) {
   const teacher = { environment, agent, expert }
-  await warmStart(folder, teacher, { initialModel: shape, sft: cloning }, seed, console.log)
+  await warmStart(folder, teacher, { initialModel: shape, sft: sftOptions }, seed, console.log)
   for (const variant of variants) {
     const options = { ...training, estimator: variant.estimator, seed, evaluation: { every: 5, ...heldOut } }
     const reports = await learn(folder, { environment, agent }, options, ({ iteration, evaluation }) => {

@@ -27,7 +27,7 @@ const example = async (name: string) => await load(new URL(`../examples/agents/$
 it.skipIf(!installed).each(["ai-sdk", "openai", "anthropic", "langchain", "mcp"])(
   "the agent on %s is cloned from its expert and trained (npm ci --prefix examples/agents installs the clients)",
   async (name) => {
-    const [{ agent }, { expert, shop: environment }, { cloning, training }]: [
+    const [{ agent }, { expert, shop: environment }, { sftOptions, training }]: [
       { agent: Agent<SqlTask> },
       typeof import("../examples/agents/shop.ts"),
       typeof import("../examples/agents/recipe.ts"),
@@ -54,7 +54,7 @@ it.skipIf(!installed).each(["ai-sdk", "openai", "anthropic", "langchain", "mcp"]
       const calls = groups.map(({ episodes: [episode] }) => episode!.steps.length)
       expect(new Set(calls)).toEqual(new Set([3, 4]))
 
-      const reports = await sft({ ...player, expert, ...cloning, tasks: 24, epochs: 4 })
+      const reports = await sft({ ...player, expert, ...sftOptions, tasks: 24, epochs: 4 })
       expect(reports.at(-1)!.completions).toBeGreaterThan(24 * 2.5)
       expect(reports.at(-1)!.loss).toBeLessThan(reports[0]!.loss)
 
@@ -118,7 +118,7 @@ it.skipIf(!installed)(
       for (const name of ["anthropic", "mcp"]) {
         const own = await played(agents[name]!)
         expect(told(own), name).toEqual(told(groups))
-        expect(own.flat().filter(({ steps }) => steps.some(({ newPrefix }) => newPrefix))).toEqual([])
+        expect(own.flat().filter(({ steps }) => steps.some(({ retokenized }) => retokenized))).toEqual([])
         const rows = layOutSequences(collectSteps(own))
         expect(rows.length).toBeLessThan(steps.length)
         const scored = byRow(rows, await policy.logProbs(rows))

@@ -194,7 +194,7 @@ const optional: Readonly<Record<string, Case>> = {
     call: (options) => gigpo.composeLoss(gigpo.crossEntropy(), options),
     slip: ["klweights", "klWeight"],
   },
-  teacherWeights: { call: (options) => gigpo.teacherWeights(gigpo.grpo(), options), slip: ["alfa", "alpha"] },
+  teacherTokenWeights: { call: (options) => gigpo.teacherTokenWeights(gigpo.grpo(), options), slip: ["alfa", "alpha"] },
   tokenWeights: { call: (options) => gigpo.tokenWeights(gigpo.grpo(), options), slip: ["thinks", "think"] },
   normalizer: { call: gigpo.normalizer, slip: ["epsilons", "epsilon"] },
   gigpoAdvantages: { call: (options) => gigpo.gigpoAdvantages([], options), slip: ["omeg", "omega"] },

@@ -37,7 +37,7 @@ const header = [
   "player",
   "success",
   "steps",
-  "compared",
+  "nonzero",
   "across episodes",
   "length",
   "loops",
@@ -71,7 +71,7 @@ await writeResult(
   `# What an estimator can use
 
 ${values.groups} tasks × ${groupSize} episodes; in percent, but for steps and length. ${describeMachine()}
-compared: steps with a step advantage; across episodes: those in step groups with steps of two or more episodes; length: steps relative to those of
+nonzero: steps with a step advantage; across episodes: those in step groups with steps of two or more episodes; length: steps relative to those of
 the expert, if possible one that knows the world; loops: steps on loops in successful episodes; truncated: episodes that the limit ended; near limit: successes in the
 last fifth of the step limit.
 

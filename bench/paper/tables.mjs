@@ -11,10 +11,10 @@ const ten = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
 
 /** Metrics that show whether step credit can have an effect; see docs/learning.md. */
 const shares = {
-  compared: "step-group/nonzero",
+  nonzero: "step-group/nonzero",
   "on loops": "episode/loop-steps",
-  late: "episode/near-limit",
-  "cut off": "episode/truncated",
+  "near limit": "episode/near-limit",
+  truncated: "episode/truncated",
 }
 
 export const tables = {
@@ -119,7 +119,7 @@ begins after 10 demonstrations.`,
     dynamics: {
       "steps in a step group": "step-group/size",
       "alone in theirs": "step-group/singletons",
-      compared: "step-group/nonzero",
+      nonzero: "step-group/nonzero",
       "on loops": "episode/loop-steps",
     },
     finals: 4,

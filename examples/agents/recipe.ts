@@ -11,7 +11,7 @@ export const shape: InitializeModelOptions = {
   maxPositions: 1024,
 }
 
-export const cloning: SftOptions = {
+export const sftOptions: SftOptions = {
   tasks: 2400,
   epochs: 5,
   completionsPerUpdate: 16,

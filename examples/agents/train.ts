@@ -4,7 +4,7 @@ import { extname } from "node:path"
 import { type Agent, evaluate, initializeModel, NativePolicy, sft, Tokenizer, train } from "gigpo"
 import type { SqlTask } from "gigpo/environments/sql"
 import { load } from "./load.ts"
-import { cloning, heldOut, shape, training } from "./recipe.ts"
+import { heldOut, sftOptions, shape, training } from "./recipe.ts"
 import { shop as environment, hastyExpert as expert } from "./shop.ts"
 
 const [client = "ai-sdk"] = process.argv.slice(2)
@@ -17,8 +17,8 @@ const policy = await NativePolicy.open(directory)
 const tokenizer = await Tokenizer.open(directory)
 const player = { policy, tokenizer, environment, agent }
 
-for await (const { epoch, loss } of sft({ ...player, expert, ...cloning }))
-  console.log(`cloning the hasty expert, pass ${epoch}: loss ${loss.toFixed(3)}`)
+for await (const { epoch, loss } of sft({ ...player, expert, ...sftOptions }))
+  console.log(`SFT on the hasty expert, epoch ${epoch}: loss ${loss.toFixed(3)}`)
 const evaluation = { ...player, ...heldOut, rollout: training.rollout }
 console.log(await evaluate(evaluation)) // success: 15 to 35 %
 for await (const { iteration, metrics } of train({ ...player, ...training }))

@@ -1,11 +1,11 @@
-// Ways on a line from 0 to 6, one step a reply: "+" or "-". A program can play them (agent.mjs), which gets its task as JSON; start,
+// Ways on a line from 0 to 6, one step for each completion: "+" or "-". A program can play them (agent.mjs), which gets its task as JSON; start,
 // prompt and parse play the same in gigpo's own loop, and with the expert give a small model something to begin with.
 
 const turns = 8
 const numbers = [0, 1, 2, 3, 4, 5, 6]
 const ways = numbers.flatMap((from) => numbers.filter((to) => to !== from).map((to) => ({ from, to })))
 
-/** A reply that is neither stays where it is. */
+/** Number after a completion: one that is neither leaves it as it is. */
 const moved = (at, completion) => Math.min(Math.max(at + (completion === "+" ? 1 : completion === "-" ? -1 : 0), 0), 6)
 
 export default {

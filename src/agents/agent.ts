@@ -166,7 +166,7 @@ export function agentLoop<Task>(
       const end = await Promise.race([playing, calls.silence])
       if (fault) throw fault
       const ended = recorder.end(end, calls.refusal)
-      const counts = { undelivered: completionGenerator.attempts!.undelivered, rejected: calls.rejected }
+      const counts = { undelivered: completionGenerator.attempts!.undelivered, "rejected-calls": calls.rejected }
       return ended && { ...ended, metrics: { ...ended.metrics, ...counts } }
     } catch (error) {
       over.abort(error) // an agent that was given up may still run

@@ -61,7 +61,7 @@ export class Recorder implements CompletionObserver {
     // Successive calls are ordered by time; concurrent calls by content, since their timing is random.
     const order = [padded(turn.now), completion.history, padded(completion.again), padded(completion.number)].join(" ")
     this.#places.set(completion.id, place)
-    const { follows, newPrefix, attachments } = completion
+    const { follows, retokenized, attachments } = completion
     const { text, images } = lastInput(call.messages)
     this.#context.record(
       {
@@ -78,7 +78,7 @@ export class Recorder implements CompletionObserver {
         valid: !completion.broken,
         finishReason: completion.completion.finishReason,
         ...{ order, follows: follows ? this.#places.get(follows.id)! : null },
-        ...((follows || newPrefix) && { newPrefix }),
+        ...((follows || retokenized) && { retokenized }),
         ...(completion.constraint && { constraint: completion.constraint }),
       },
       place,

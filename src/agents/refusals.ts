@@ -7,7 +7,7 @@ import { type OnWarning, warner } from "../util/warn.ts"
 /** Maximum number of distinct rejections that are reported. */
 const most = 20
 
-/** Rejected calls in the episodes of an agent. Reports each distinct rejection once; `episode/rejected` counts them. */
+/** Rejected calls in the episodes of an agent. Reports each distinct rejection once; `episode/rejected-calls` counts them. */
 export class Refusals {
   /** Seconds that an agent whose every call was rejected may neither send another call nor end. */
   readonly patience: number
@@ -40,7 +40,7 @@ export class Refusals {
     if (this.#known.has(kind) || this.#known.size >= most) return
     this.#known.add(kind)
     this.#warn(
-      `A call of the agent was rejected: ${text} Such a rejection is reported once; episode/rejected counts them.`,
+      `A call of the agent was rejected: ${text} Such a rejection is reported once; episode/rejected-calls counts them.`,
     )
   }
 }

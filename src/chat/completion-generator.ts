@@ -79,7 +79,7 @@ export interface GeneratedCompletion
   /** Completion that this one extends token by token. */
   readonly follows: KnownCompletion | undefined
   /** Whether the call extends an earlier one in words but not in tokens. */
-  readonly newPrefix: boolean
+  readonly retokenized: boolean
   /** Index among the completions of one call, and number of earlier calls with the same history. */
   readonly number: number
   readonly again: number
@@ -321,7 +321,7 @@ export class CompletionGenerator {
       history: continued.history,
       words: continued.words,
       follows: continued.completions[continued.tip],
-      newPrefix: continued.wordsTip > continued.tip,
+      retokenized: continued.wordsTip > continued.tip,
     }
   }
 }

@@ -51,7 +51,7 @@ export type EstimatorStatistic = "old" | "reference" | "teacher" | "entropy" | "
 
 /**
  * Steps of an iteration as columns, [steps], in the order of tasks, members and time. Steps of an episode are in order of time. Failed and
- * dropped episodes are not included.
+ * excluded episodes are not included.
  */
 export interface Batch {
   /** Number of steps. */

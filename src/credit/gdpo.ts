@@ -35,10 +35,10 @@ export const gdpoFields = {
     required(number(undefined, "")),
     "Weights of the channels, in their order. An empty list gives all channels the weight 1.",
   ),
-  whiten: oneOf(
+  whitenOver: oneOf(
     "tokens",
     ["tokens", "episodes"],
-    "Whitening of the sum of the channels: over all sampled tokens, divided by √(variance + 1e-8), as in the authors' verl; or over " +
+    "Items of the whitening of the summed channels: all sampled tokens, divided by √(variance + 1e-8), as in the authors' verl; or " +
       "all episodes, divided by the standard deviation + 1e-4, as in their TRL, whose epsilon is 1e-4, too.",
   ),
   ...without(grpoFields, "normalization"),
@@ -65,7 +65,7 @@ export const gdpo = defineEstimator({
     source: "arXiv 2601.05242; NVlabs/GDPO",
     set: { "training.estimator.channels": ["reward", "success"] },
     status: "exact",
-    note: "`channels` are metrics of the environment's steps. The defaults are those of the authors' verl; `whiten: episodes` and `epsilon: 1e-4` are their TRL.",
+    note: "`channels` are metrics of the environment's steps. The defaults are those of the authors' verl; `whitenOver: episodes` and `epsilon: 1e-4` are their TRL.",
   },
   make(options: GdpoOptions = {}): Estimator<StepCredit> {
     const { channels, weights, singletonEpisode } = settle("gdpo", options, gdpoFields, outsideRuns)
@@ -89,7 +89,7 @@ export const gdpo = defineEstimator({
           metrics[`group/constant-${channel}`] = episodeMetrics(groups)["group/constant"]!
         }
         return {
-          advantages: settings.whiten === "tokens" ? whiten(total, batch.lengths) : amongEpisodes(total, batch),
+          advantages: settings.whitenOver === "tokens" ? whiten(total, batch.lengths) : amongEpisodes(total, batch),
           metrics,
           details: { episodeReturns: episodeReturns(batch.rewards, batch.episode) },
         }

@@ -32,10 +32,10 @@ export const vprFields = {
     "Verification score of a step: the name of a metric, or in programs a function of the batch.",
     "its reward",
   ),
-  whiten: oneOf(
+  stdScope: oneOf(
     "group",
     ["group", "batch"],
-    "Scope of the standard deviation: the group of the state, or all steps that are trained on, whose " +
+    "Scope of the standard deviation (TRL: scale_rewards): the group of the state, or all steps that are trained on, whose " +
       "mean is then subtracted, too.",
   ),
   std: oneOf(
@@ -113,7 +113,7 @@ export const vpr = defineEstimator({
         )
       }
       const ids = placed(state === undefined ? batch.anchorGroups : groupByKey(state, batch, "vpr"))
-      const { advantages, skip } = inStates(values, ids, settings.whiten, normalize)
+      const { advantages, skip } = inStates(values, ids, settings.stdScope, normalize)
       return withSkipped(advantages, skip)
     })
   },
@@ -132,10 +132,10 @@ function refuseWithCandidates(score: unknown, state: unknown): void {
 type Normalize = ReturnType<typeof normalizerOf>
 
 /** Advantages among values with the same id. Values with id -1, singletons and groups of equal values are skipped. */
-function inStates(values: Float64Array, ids: Int32Array, whiten: "group" | "batch", normalize: Normalize) {
+function inStates(values: Float64Array, ids: Int32Array, stdScope: "group" | "batch", normalize: Normalize) {
   const groups = groupStatistics(values, ids)
   const skip = Uint8Array.from(ids, (id) => (id < 0 || groups.size[id] === 1 || groups.std[id] === 0 ? 1 : 0))
-  if (whiten === "group") return { advantages: normalize(values, ids, groups), skip }
+  if (stdScope === "group") return { advantages: normalize(values, ids, groups), skip }
   const centred = normalizerOf({ std: "none" })(values, ids, groups)
   const learned = ids.map((_, row) => -skip[row]!) // 0, or -1 for a step that is left out
   return { advantages: normalize(centred, learned, groupStatistics(centred, learned)), skip }
@@ -144,7 +144,7 @@ function inStates(values: Float64Array, ids: Int32Array, whiten: "group" | "batc
 /** Advantages of all completions, each compared with those of the same prompt. */
 function amongCandidates(
   batch: Batch,
-  { whiten, invalidActionPenalty }: { readonly whiten: "group" | "batch"; readonly invalidActionPenalty: number },
+  { stdScope, invalidActionPenalty }: { readonly stdScope: "group" | "batch"; readonly invalidActionPenalty: number },
   rewarded: (scores: Float64Array) => Float64Array,
   normalize: Normalize,
 ): StepCredit {
@@ -158,7 +158,7 @@ function amongCandidates(
   for (const [at, valid] of isValid.entries()) if (!valid) values[at]! -= invalidActionPenalty
   const acted = rewarded(Float64Array.from(own, (at) => values[at]!))
   for (const [step, at] of own.entries()) values[at] = acted[step]!
-  const { advantages, skip } = inStates(values, steps, whiten, normalize)
+  const { advantages, skip } = inStates(values, steps, stdScope, normalize)
   const extraSequences = candidateSequences(batch, (step) =>
     skip[own[step]!] === 1 ? undefined : advantages.subarray(offsets[step]! + 1, offsets[step + 1]),
   )

@@ -16,7 +16,7 @@ export type LossTerms = OptionsOf<typeof lossFields>
 type Terms = ScheduledValues<ResolvedOf<typeof lossFields>>
 
 /**
- * Adds a KL term to the reference policy, a gated distance to a teacher and an entropy bonus to a policy loss:
+ * Adds a KL term to the reference policy, a gated log-ratio of a teacher to the policy and an entropy bonus to a policy loss:
  *
  *     policy loss + klWeight Σ share · KL + teacherWeight Σ share · σ(teacherGate d) d - entropyWeight Σ share · H
  *
@@ -79,12 +79,12 @@ function addTerms(policy: TokenLoss, terms: Terms, batch: LossInput): LossOutput
       gradient[t]! += klWeight * input.shares[t]! * slope(d)
     }
   }
-  let [distance, gates] = [0, 0]
+  let [logRatios, gates] = [0, 0]
   if (teacherWeight !== 0) {
     for (let t = 0; t < tokens; t++) {
       const d = teacherLogProbs![t]! - logProbs[t]!
       const gate = 1 / (1 + Math.exp(-teacherGate * d))
-      distance += d
+      logRatios += d
       gates += gate
       loss += teacherWeight * input.shares[t]! * gate * d
       gradient[t]! -= teacherWeight * input.shares[t]! * gate
@@ -102,7 +102,7 @@ function addTerms(policy: TokenLoss, terms: Terms, batch: LossInput): LossOutput
   const metrics = {
     ...output.metrics,
     ...(isMeasured && { "loss/kl": kl / tokens }),
-    ...(isTaught && { "teacher/log-ratio": distance / tokens, "teacher/gate": gates / tokens }),
+    ...(isTaught && { "teacher/log-ratio": logRatios / tokens, "teacher/gate": gates / tokens }),
   }
   return { ...output, loss, gradient, metrics, ...(entropyGradient && { entropyGradient }) }
 }

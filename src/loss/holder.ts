@@ -46,7 +46,7 @@ export type HolderOptions = OptionsOf<typeof holderFields>
  * @throws GigpoError `BAD_ARGUMENT` for an invalid option, and on evaluation for a weight below 0.
  */
 export const holderPo = defineLoss({
-  name: "holder",
+  name: "holder-po",
   fields: holderFields,
   about: {
     system: "HölderPO (Hölder Policy Optimisation)",
@@ -61,7 +61,7 @@ export const holderPo = defineLoss({
   make(given: HolderOptions = {}): TokenLoss {
     const options = readOptions("holderPo", given, holderFields)
     return {
-      name: "holder",
+      name: "holder-po",
       evaluate(input) {
         const { p, variant, clipLow, clipHigh } = scheduleValues(options, input.progress)
         const clipScales = clipScalesOf(input)
@@ -101,7 +101,7 @@ function columns({ logProbs, oldLogProbs, weights }: LossInput, start: number, e
   const exact = Float64Array.from({ length: end - start }, (_, i) => logProbs[start + i]! - oldLogProbs[start + i]!)
   return {
     logRatios: exact.map((logRatio) => clamp(logRatio, -maxLogRatio, maxLogRatio)),
-    weights: exact.map((_, i) => weightOf("holder", weights?.[start + i] ?? 1)),
+    weights: exact.map((_, i) => weightOf("holder-po", weights?.[start + i] ?? 1)),
     slopes: exact.map((logRatio) => (Math.abs(logRatio) <= maxLogRatio ? 1 : 0)),
   }
 }

@@ -35,7 +35,7 @@ export function mismatchMetrics(
   return atOnce(mismatchInPieces(trainer, sampler, offsets))
 }
 
-/** `mismatch` for many tokens, which pauses between sequences. */
+/** `mismatchMetrics` for many tokens, which pauses between sequences. */
 export function* mismatchInPieces(
   trainer: ArrayLike<number>,
   sampler: ArrayLike<number>,

@@ -60,7 +60,7 @@ export const lossFields = {
   teacherWeight: scheduled(
     number(
       0,
-      "Weight of the gated distance to the teacher (SDAR) next to the policy loss: the mean of σ(teacherGate d) d over tokens, " +
+      "Weight of the gated log-ratio of teacher to policy (SDAR) next to the policy loss: the mean of σ(teacherGate d) d over tokens, " +
         "d = log p_teacher - log p, with the gate σ as a constant. The authors' is 0.01.",
       { min: 0 },
     ),

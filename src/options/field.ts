@@ -193,7 +193,7 @@ export function scheduled<F extends number | undefined, Help extends string>(
 
 const rampEnd = number(undefined, "")
 
-/** Options of a ramp; see `Ramp`. */
+/** Options of a ramp; see `ScheduleRamp`. */
 export const rampFields = {
   from: required({ ...rampEnd, help: "First value." }),
   to: required({ ...rampEnd, help: "Last value." }),

@@ -2,7 +2,7 @@ import { GigpoError, type GigpoErrorCode } from "../util/errors.ts"
 import { display, ended, notThis } from "./display.ts"
 import { listKeys } from "./keys.ts"
 import { isModulePath } from "./module-path.ts"
-import { describedBy, nearestKey, nearestName } from "./nearest.ts"
+import { describedBy, nearestKey, nearestName, otherKey } from "./nearest.ts"
 import { newName, newValue } from "./renamed.ts"
 import type { Schedule, TrainingProgress } from "./schedule.ts"
 import type { Choice, Entry, OptionField, OptionFields, ResolvedOf } from "./table.ts"
@@ -206,10 +206,21 @@ function readNamed(reader: Reader, given: Values, choice: Choice, path: readonly
     else if (owners.length === 0) refuseUnknown(reader, [...path, key], fields, { names: ["name", "use"] })
     else if (choice.asGiven)
       reader.complain([...path, key], ` is an option of ${owners.join(" and ")}, not of ${name}.`)
-    // Options of another variant are accepted where that variant accepts them, so that changing `name` alone switches GiGPO to GRPO.
-    else if (rest[key] !== undefined) readEntry(reader, rest[key], choice.variants[owners[0]!]![key]!, [...path, key])
+    else if (rest[key] !== undefined)
+      readForeign(reader, rest[key], choice.variants[owners[0]!]![key]!, [...path, key], Object.keys(fields))
   }
   return choice.asGiven ? { ...given, ...choicesIn(rest, fields, reader.source), name } : { name, ...found }
+}
+
+/**
+ * Checks an option of another variant: it is accepted where that variant accepts it, so that changing `name` alone switches GiGPO to GRPO. A value that
+ * only an earlier version of one of the `known` options accepted is rejected with the new name.
+ */
+function readForeign(reader: Reader, given: unknown, entry: Entry, path: readonly string[], known: readonly string[]) {
+  const renamed = newName(path, known, reader.owner)
+  if (renamed && "validate" in entry && entry.validate(given) !== undefined)
+    reader.complain(path, ` was renamed to ${renamed.join(".")}.`)
+  else readEntry(reader, given, entry, path)
 }
 
 /** Choices among options that are kept as given. In a file a choice may be a string, which is expanded. */
@@ -253,13 +264,20 @@ function refuseUnknown(
 ): void {
   const siblings = [...names, ...Object.keys(fields)]
   const renamed = newName(path, siblings, reader.owner)
-  const meant = renamed ? undefined : (nearestKey(path, reader.keys()) ?? described(path, fields))
+  const meant = renamed ? undefined : meantBy(path, reader.keys(), fields)
   const known = siblings.length === 0 ? `${none}.` : `known: ${siblings.join(", ")}.`
   const hint = meant ? `did you mean ${meant.join(".")}?` : known
   reader.complain(path, renamed ? ` was renamed to ${renamed.join(".")}.` : ` is not an option; ${hint}`)
 }
 
-function described(path: readonly string[], fields: OptionFields): readonly string[] | undefined {
+/** Key that an unknown one probably means: by its name in TRL or verl, by its spelling, or by its words. */
+function meantBy(
+  path: readonly string[],
+  keys: readonly (readonly string[])[],
+  fields: OptionFields,
+): readonly string[] | undefined {
+  const key = otherKey(path, keys) ?? nearestKey(path, keys)
+  if (key) return key
   const option = describedBy(path.at(-1)!, fields)
   return option === undefined ? undefined : [...path.slice(0, -1), option]
 }

@@ -39,7 +39,7 @@ const recordKeys: Record<keyof StepInput, true> = {
   attachments: true,
   images: true,
   follows: true,
-  newPrefix: true,
+  retokenized: true,
   order: true,
   temperature: true,
   constraint: true,
@@ -175,7 +175,7 @@ function stepOf(recorded: StepInput, tokenizer: ChatCodec): EpisodeStep {
     ...(attachments && { attachments }),
     ...(recorded.conversation !== undefined && { conversation: recorded.conversation }),
     ...(recorded.agent !== undefined && { agent: recorded.agent }),
-    ...(recorded.newPrefix !== undefined && { newPrefix: recorded.newPrefix }),
+    ...(recorded.retokenized !== undefined && { retokenized: recorded.retokenized }),
     ...(recorded.constraint !== undefined && { constraint: recorded.constraint }),
   }
 }

@@ -54,7 +54,7 @@ export interface EpisodeStep {
   /** Agent of the step, in an episode with several. */
   readonly agent?: string | number
   /** For a step that follows an earlier completion: whether the prompt contains that completion in other tokens than were sampled. */
-  readonly newPrefix?: boolean
+  readonly retokenized?: boolean
   /** Reserved: temperature of sampling, if different from that of the rollout. All steps of a rollout must have the same. */
   readonly temperature?: number
   /** Constraint of the sampling. */

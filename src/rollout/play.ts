@@ -7,7 +7,7 @@ import type { Random } from "../util/random.ts"
 // Interface of agent loops, which run episodes with their own tools, conversations and agents instead of the loop of an environment.
 
 /**
- * Agent loop: a function that plays one episode of a task. Completions are recorded by `sample` or `record`. null drops the episode, which cannot
+ * Agent loop: a function that plays one episode of a task. Completions are recorded by `sample` or `record`. null excludes the episode, which cannot
  * be scored. An error fails the episode.
  *
  * The rollout waits for all episodes within `rollout.turnTimeout` (between the requests or records of two steps), `episodeTimeout` and
@@ -124,8 +124,8 @@ export interface StepInput {
    * step, the first continues its conversation and the others start new ones.
    */
   readonly follows?: number | null | undefined
-  /** Whether the prompt contains an earlier completion in other tokens than were sampled. Counted in `sequence/new-prefix`. */
-  readonly newPrefix?: boolean | undefined
+  /** Whether the prompt contains an earlier completion in other tokens than were sampled. Counted in `sequence/retokenized`. */
+  readonly retokenized?: boolean | undefined
   /** Sort key of the step in the episode. Steps with equal keys are in the order of reservation. Default "". */
   readonly order?: string | undefined
   /** Reserved: temperature of sampling. Must be that of the rollout. */

@@ -7,7 +7,9 @@ import { batchesInPieces, episodeOf, gatherInPieces, taskOf } from "./rows.ts"
 
 /** Options that divide the steps of an iteration into updates. */
 export const batchFields = {
-  stepsPerUpdate: integer(256, "Episode steps per update (optimizer step).", { min: 1 }),
+  stepsPerUpdate: integer(256, "Episode steps per update (optimizer step); with `unit: conversation`, conversations.", {
+    min: 1,
+  }),
   episodesPerUpdate: integer(
     undefined,
     "Episodes per update, instead of stepsPerUpdate; the steps of an episode stay in one update.",

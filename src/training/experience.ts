@@ -20,14 +20,14 @@ import type { Rollouts } from "./rollouts.ts"
 import { SequenceTable } from "./sequence-table.ts"
 import { shapeRewards } from "./shaping.ts"
 import { compute, foreignRows, inUnits, withKl } from "./statistics.ts"
-import { learnedEpisodes, type TrainingStep, withTexts } from "./steps.ts"
+import { type CollectedStep, learnedEpisodes, withTexts } from "./steps.ts"
 
 /** Data of one iteration: episodes, steps, sequences and advantages. */
 export interface Experience {
   readonly groups: readonly Group[]
   /** Groups that were played and not kept. */
   readonly dropped: readonly Group[]
-  readonly steps: readonly TrainingStep[]
+  readonly steps: readonly CollectedStep[]
   /** Sequences with advantages. */
   readonly sequences: readonly Sequence[]
   readonly credit: Credit
@@ -88,7 +88,7 @@ export async function collect<Task>(
     ...(wasted !== undefined && { "episode/loop-steps": wasted }),
   }
   const trainer = table.columns.oldLogProbs && table.byStep(table.columns.oldLogProbs)
-  const withTrainer = (step: TrainingStep, at: number) => ({ ...step, trainerLogProbs: trainer![at]! })
+  const withTrainer = (step: CollectedStep, at: number) => ({ ...step, trainerLogProbs: trainer![at]! })
   const scored = trainer ? await pace.through(mapInPieces(steps, withTrainer)) : steps
   const sequences = [...(await pace.through(credited.viewInPieces())), ...extra]
   return { groups, dropped, steps: scored, sequences, credit, replay, metrics: found }

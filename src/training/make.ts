@@ -1,7 +1,7 @@
 import { asEstimator } from "../credit/as-estimator.ts"
 import type { Estimator } from "../credit/estimator.ts"
 import { estimators } from "../credit/estimators.ts"
-import { teacherWeights } from "../credit/teacher-weights.ts"
+import { teacherTokenWeights } from "../credit/teacher-token-weights.ts"
 import { tokenWeights } from "../credit/token-weights.ts"
 import { asTokenLoss } from "../loss/as-token-loss.ts"
 import { composeLoss } from "../loss/compose-loss.ts"
@@ -31,12 +31,12 @@ export interface Credited {
 export function makeCredited(
   options: Pick<
     ResolvedTrainOptions,
-    "estimator" | "loss" | "oldLogProbs" | "tokenWeights" | "teacherWeights" | "privileged"
+    "estimator" | "loss" | "oldLogProbs" | "tokenWeights" | "teacherTokenWeights" | "privileged"
   >,
 ): Credited {
   let estimator = makeEstimator(options.estimator)
   if (options.tokenWeights) estimator = tokenWeights(estimator, options.tokenWeights)
-  if (options.teacherWeights) estimator = teacherWeights(estimator, options.teacherWeights)
+  if (options.teacherTokenWeights) estimator = teacherTokenWeights(estimator, options.teacherTokenWeights)
   const kl = makeKl(options.loss)
   const inReward = kl.place === "reward" && kl.weight !== 0
   const loss = makeLoss({ ...options.loss, klWeight: inReward ? 0 : kl.weight })
@@ -54,7 +54,7 @@ function replaceTeacher(needs: Set<string>, model: "policy" | "reference" | "tea
     throw new GigpoError(
       "BAD_ARGUMENT",
       "train: privileged has no effect without a loss or estimator that learns from a teacher: set loss.name to distillation, or " +
-        "loss.teacherWeight or teacherWeights, or leave privileged out.",
+        "loss.teacherWeight or teacherTokenWeights, or leave privileged out.",
     )
   if (model === "teacher") return
   needs.delete("teacher")

@@ -7,7 +7,7 @@ import { itemsOfPiece, type Pieces } from "../util/pace.ts"
 import { type CriticTotals, criticMetrics } from "./critic.ts"
 import { limitShares } from "./episode-shares.ts"
 import { mean, meanAs } from "./mean.ts"
-import { isTooSmall, type TrainingStep } from "./steps.ts"
+import { type CollectedStep, isTooSmall } from "./steps.ts"
 import { meanMetricsInPieces } from "./summary.ts"
 
 type Metrics = Record<string, number>
@@ -26,18 +26,18 @@ export function* rolloutMetrics(
 ): Pieces<Metrics> {
   const episodes = [...groups, ...dropped].flatMap((group) => group.episodes)
   const finished = episodes.filter(isScored)
-  const sums = { tokens: 0, prompts: 0, valid: 0, cut: 0, steps: 0, goingOn: 0, newPrefix: 0 }
+  const sums = { tokens: 0, prompts: 0, valid: 0, cut: 0, steps: 0, goingOn: 0, retokenized: 0 }
   for (const { steps } of finished) {
-    for (const { prompt, completion, valid, finishReason, newPrefix } of steps) {
+    for (const { prompt, completion, valid, finishReason, retokenized } of steps) {
       if (sums.steps % itemsOfPiece === 0) yield
       sums.steps++
       sums.tokens += completion.length
       sums.prompts += prompt.length
       sums.valid += Number(valid)
       sums.cut += Number(finishReason === "length")
-      if (newPrefix === undefined) continue
+      if (retokenized === undefined) continue
       sums.goingOn++
-      sums.newPrefix += Number(newPrefix)
+      sums.retokenized += Number(retokenized)
     }
   }
   const aStep = (sum: number) => (sums.steps === 0 ? 0 : sum / sums.steps)
@@ -72,7 +72,7 @@ export function* rolloutMetrics(
     "completion/tokens": aStep(sums.tokens),
     "completion/truncated": aStep(sums.cut),
     "prompt/tokens": aStep(sums.prompts),
-    ...(sums.goingOn > 0 && { "sequence/new-prefix": sums.newPrefix / sums.goingOn }),
+    ...(sums.goingOn > 0 && { "sequence/retokenized": sums.retokenized / sums.goingOn }),
     ...advantages,
   }
 }
@@ -153,7 +153,7 @@ export class Stopwatch {
   }
 
   /** Returns the times of all parts, and the throughput of the iteration in prompt and completion tokens per second. */
-  metrics(steps: readonly TrainingStep[]): Metrics {
+  metrics(steps: readonly CollectedStep[]): Metrics {
     const seconds = (performance.now() - this.#started) / 1000
     const tokens = steps.reduce((sum, { record }) => sum + record.prompt.length + record.completion.length, 0)
     return { ...this.#laps, "time/iteration": seconds, "time/tokens-per-second": tokens / seconds }

@@ -6,7 +6,7 @@ import { itemsOfPiece, Pace, type Pieces } from "../util/pace.ts"
 import { longestSequence } from "./longest-sequence.ts"
 import { asOffPolicy } from "./off-policy-rows.ts"
 import type { Training } from "./prepare.ts"
-import type { TrainingStep } from "./steps.ts"
+import type { CollectedStep } from "./steps.ts"
 
 /**
  * Returns the observations that followed the completions of an iteration as off-policy sequences, for a loss with `observations` (`echo`):
@@ -16,7 +16,7 @@ import type { TrainingStep } from "./steps.ts"
  */
 export async function observationRows<Task>(
   training: Training<Task>,
-  steps: readonly TrainingStep[],
+  steps: readonly CollectedStep[],
   progress: TrainingProgress,
 ): Promise<Sequence[]> {
   const { loss, tokenizer, policy, signal } = training
@@ -38,9 +38,9 @@ export async function observationRows<Task>(
 }
 
 /** Pairs of a step and the next one of the same agent in the same conversation. */
-function* followed(steps: readonly TrainingStep[]): Pieces<[TrainingStep, TrainingStep][]> {
-  const pairs: [TrainingStep, TrainingStep][] = []
-  const last = new Map<string, TrainingStep>()
+function* followed(steps: readonly CollectedStep[]): Pieces<[CollectedStep, CollectedStep][]> {
+  const pairs: [CollectedStep, CollectedStep][] = []
+  const last = new Map<string, CollectedStep>()
   for (const [index, step] of steps.entries()) {
     if (index % itemsOfPiece === 0) yield
     const key = JSON.stringify([step.task, step.episode, step.conversation, step.agent])

@@ -3,7 +3,7 @@ import type { Credit } from "../credit/estimator.ts"
 import type { Group } from "../rollout/hooks.ts"
 import type { RunConfig } from "../runs/config.ts"
 import type { IterationReport } from "../runs/report.ts"
-import type { TrainingStep } from "./steps.ts"
+import type { CollectedStep } from "./steps.ts"
 
 /** Start or resumption of a run, as observers receive it. */
 export interface RunStart {
@@ -42,7 +42,7 @@ export interface RunObserver {
    * `groups`, and `steps[i].episode` the index of the episode in the group. Failed and excluded episodes, and groups that are not trained
    * on, have no steps here.
    */
-  episodes?(iteration: number, groups: readonly Group[], credit: Credit, steps: readonly TrainingStep[]): unknown
+  episodes?(iteration: number, groups: readonly Group[], credit: Credit, steps: readonly CollectedStep[]): unknown
   /**
    * Called with the episodes of an evaluation on held-out tasks.
    *

@@ -1,7 +1,7 @@
 import { type AnyEstimatorChoice, estimators } from "../credit/estimators.ts"
 import { customEstimator } from "../credit/options.ts"
 import { overlongFields } from "../credit/overlong.ts"
-import { teacherWeightFields } from "../credit/teacher-weights.ts"
+import { teacherTokenWeightFields } from "../credit/teacher-token-weights.ts"
 import { tokenWeightFields } from "../credit/token-weights.ts"
 import { rolloutCorrectionFields } from "../loss/importance-weights.ts"
 import { losses } from "../loss/losses.ts"
@@ -86,15 +86,15 @@ export const trainFields = {
     "Weights of tokens in the policy loss by kind: thinking, actions, tool calls.",
     "all tokens have the same weight",
   ),
-  teacherWeights: optionalGroup(
-    teacherWeightFields,
+  teacherTokenWeights: optionalGroup(
+    teacherTokenWeightFields,
     "Weights of action tokens by the agreement of a teacher with the sign of the advantage (SERL).",
     "all tokens have the same weight",
   ),
   privileged: optionalGroup(
     privilegedFields,
     "Privileged teacher: a model that scores the completions with an additional text in front, for a loss or an estimator with a teacher " +
-      "(distillation, loss.teacherWeight, teacherWeights).",
+      "(distillation, loss.teacherWeight, teacherTokenWeights).",
     "the teacher has the input of the policy",
   ),
   expertData: optionalGroup(

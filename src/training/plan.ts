@@ -31,7 +31,7 @@ export function planOf(
 ): EngineRequirements {
   const start = { iteration: 0, iterations: options.iterations }
   // The kernels of the built-in losses do not support token weights.
-  const weighs = options.rolloutCorrection || options.tokenWeights || options.teacherWeights
+  const weighs = options.rolloutCorrection || options.tokenWeights || options.teacherTokenWeights
   const native = weighs ? undefined : runsItself(policy, loss.native?.(start))
   return {
     loss: native ?? "linear",

@@ -14,12 +14,12 @@ import { checkFailures } from "./guards/failures.ts"
 import { longestSequence } from "./longest-sequence.ts"
 import { iterationRandom, type Training } from "./prepare.ts"
 import type { SettledTrainOptions } from "./settle-rates.ts"
-import { collectInPieces, type TrainingStep } from "./steps.ts"
+import { type CollectedStep, collectInPieces } from "./steps.ts"
 
 /** Rollout of one iteration, before the model is trained on it. */
 export interface Played<Task = unknown> extends Rollout<Task> {
   /** Steps that can be trained on. */
-  readonly collected: readonly TrainingStep[]
+  readonly collected: readonly CollectedStep[]
   /** Return of a greedily decoded episode per task, [groups]; undefined if the estimator needs none. */
   readonly baselines: readonly number[] | undefined
   /** Duration in seconds. */
@@ -142,7 +142,7 @@ function nothingToLearnFrom(
   return new GigpoError(
     "BAD_ENVIRONMENT",
     left > 0
-      ? `No episode of the iteration can be trained on: the agent dropped ${left} of ${episodes.length} (agentLoop returned null).`
+      ? `No episode of the iteration can be trained on: the agent excluded ${left} of ${episodes.length} (agentLoop returned null).`
       : `No episode has a step: the first prompt leaves no room for a completion in the model's ${maxPositions} positions (maxPositions). ` +
           `Raise maxPositions or shorten the prompt; with an environment, you can also lower rollout.maxCompletionTokens (${maxCompletionTokens}).`,
   )

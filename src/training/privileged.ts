@@ -10,15 +10,15 @@ import { joined } from "../util/joined.ts"
 import type { CurriculumSetup } from "./curriculum/curriculum.ts"
 import { expertActions } from "./curriculum/expert-actions.ts"
 import { gather } from "./rows.ts"
-import type { TrainingStep } from "./steps.ts"
+import type { CollectedStep } from "./steps.ts"
 
 /** Texts in front of the input of a privileged teacher, by name. */
 const views = ["best-episode", "skill", "expert", "feedback"] as const
 
 /** Function that returns the text for one episode, given its steps and all steps of its group; undefined for no text. */
 export type PrivilegedView = (
-  episode: readonly TrainingStep[],
-  group: readonly TrainingStep[],
+  episode: readonly CollectedStep[],
+  group: readonly CollectedStep[],
 ) => string | undefined | Promise<string | undefined>
 
 export const privilegedFields = {
@@ -48,7 +48,7 @@ export type PrivilegedOptions = OptionsOf<typeof privilegedFields>
 /** Returns the text for each episode of a group, by its number; no entry for an episode without a text. */
 export type Sight<Task = unknown> = (
   group: Group<Task>,
-  steps: readonly TrainingStep[],
+  steps: readonly CollectedStep[],
 ) => Promise<ReadonlyMap<number, string>>
 
 /**
@@ -94,7 +94,7 @@ function bestOf(id: number, returns: ReadonlyMap<number, number>): readonly [num
   return best[1] < returns.get(id)! ? undefined : best
 }
 
-type Episodes = ReadonlyMap<number, readonly TrainingStep[]>
+type Episodes = ReadonlyMap<number, readonly CollectedStep[]>
 
 function actionsOf(best: ReturnType<typeof bestOf>, episodes: Episodes): string | undefined {
   if (!best) return undefined
@@ -111,7 +111,7 @@ function skillOf(best: ReturnType<typeof bestOf>, episodes: Episodes): string | 
   return last === undefined ? undefined : `What helps in the task that follows:\n${last}`
 }
 
-function feedbackOf(own: readonly TrainingStep[], earned: number): string {
+function feedbackOf(own: readonly CollectedStep[], earned: number): string {
   const followed = own.map(({ record }, index) => {
     const next = own[index + 1]?.record.observation.text
     return `${record.action} (reward ${record.reward})${next === undefined ? "" : `\n${next}`}`
@@ -137,7 +137,7 @@ export function privilegedScorer(
 export async function seenTexts<Task>(
   sight: Sight<Task>,
   groups: readonly Group<Task>[],
-  steps: readonly TrainingStep[],
+  steps: readonly CollectedStep[],
 ): Promise<(string | undefined)[]> {
   const texts = new Map<number, ReadonlyMap<number, string>>()
   for (const own of gather(steps, ({ task }) => task)) {

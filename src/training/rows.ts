@@ -3,19 +3,19 @@ import type { Sequence } from "../engine/sequence.ts"
 import { atOnce, type Pieces } from "../util/pace.ts"
 import type { Random } from "../util/random.ts"
 import { SequenceTable } from "./sequence-table.ts"
-import type { TrainingStep } from "./steps.ts"
+import type { CollectedStep } from "./steps.ts"
 
 /**
  * Returns the training sequences of steps, without advantages, in the order of their first steps. A step whose prompt extends the previous
  * step of the same conversation, token for token, joins the sequence of that step. Any other step starts a sequence. `Segment.step` is the index
  * of a segment's step.
  */
-export function layOutSequences(steps: readonly TrainingStep[]): Sequence[] {
+export function layOutSequences(steps: readonly CollectedStep[]): Sequence[] {
   return SequenceTable.of(steps).toSequences()
 }
 
 /** Returns the training sequences of steps, with advantages. Skipped steps remain as context. Sequences without a segment are left out. */
-export function toSequences(steps: readonly TrainingStep[], credit: Credit | Credit["advantages"]): Sequence[] {
+export function toSequences(steps: readonly CollectedStep[], credit: Credit | Credit["advantages"]): Sequence[] {
   return SequenceTable.of(steps)
     .withCredit("advantages" in credit ? credit : { advantages: credit })
     .toSequences()

@@ -1,6 +1,6 @@
 import type { EpisodeStep } from "../rollout/episode.ts"
 import { itemsOfPiece, mapInPieces, type Pieces } from "../util/pace.ts"
-import type { TrainingStep } from "./steps.ts"
+import type { CollectedStep } from "./steps.ts"
 
 /** Sequences of an iteration as columns: tokens and segments. */
 export interface SequenceLayout {
@@ -25,7 +25,7 @@ export interface SequenceLayout {
  * Lays out the sequences of steps in pieces, without copying tokens. A step joins the sequence of the same conversation that its prompt extends, token
  * for token.
  */
-export function* layOut(steps: readonly TrainingStep[]): Pieces<SequenceLayout> {
+export function* layOut(steps: readonly CollectedStep[]): Pieces<SequenceLayout> {
   const { sequences, episodes, tasks } = yield* chain(steps)
   const order = sequences.flat()
   const of = function* (value: (step: number) => number): Pieces<Int32Array> {
@@ -86,7 +86,7 @@ export function keepSegments(layout: SequenceLayout, kept: Int32Array): Sequence
 }
 
 /** Steps of each sequence, and dense ids of the episode and task of each step in order of occurrence. */
-function* chain(steps: readonly TrainingStep[]) {
+function* chain(steps: readonly CollectedStep[]) {
   const sequences: number[][] = []
   const [episodes, tasks] = [new Int32Array(steps.length), new Int32Array(steps.length)]
   let open = new Map<unknown, number[]>() // last sequence by conversation, in the current episode
@@ -122,7 +122,7 @@ function extendsStep({ prompt, attachments }: EpisodeStep, before: EpisodeStep):
 }
 
 /** Copies the tokens of one sequence into the layout. */
-export function copyTokens(layout: SequenceLayout, steps: readonly TrainingStep[], r: number): void {
+export function copyTokens(layout: SequenceLayout, steps: readonly CollectedStep[], r: number): void {
   const { tokens, segmentOffsets } = layout
   const begin = layout.begins[r]!
   let end = begin

@@ -5,7 +5,7 @@ import { joined } from "../util/joined.ts"
 import { atOnce, type Pieces } from "../util/pace.ts"
 import { copyTokens, keepSegments, layOut, type SequenceLayout } from "./sequence-layout.ts"
 import { viewRows } from "./sequence-rows.ts"
-import type { TrainingStep } from "./steps.ts"
+import type { CollectedStep } from "./steps.ts"
 
 /** Columns over the sampled tokens of all segments, [sampled tokens]. Absent if they are not needed. */
 export interface SequenceColumns {
@@ -27,18 +27,18 @@ export interface SequenceColumns {
  */
 export class SequenceTable {
   /** Steps in the order of tasks, members and time. */
-  readonly steps: readonly TrainingStep[]
+  readonly steps: readonly CollectedStep[]
   readonly layout: SequenceLayout
   readonly columns: SequenceColumns
   /** Result of the estimator; undefined before the estimator has run. */
   readonly credit: Credit | undefined
 
-  static of(steps: readonly TrainingStep[]): SequenceTable {
+  static of(steps: readonly CollectedStep[]): SequenceTable {
     return atOnce(SequenceTable.inPieces(steps))
   }
 
   /** Builds the table of many steps, with pauses between steps and sequences. */
-  static *inPieces(steps: readonly TrainingStep[]): Pieces<SequenceTable> {
+  static *inPieces(steps: readonly CollectedStep[]): Pieces<SequenceTable> {
     const layout = yield* layOut(steps)
     for (let r = 0; r < layout.begins.length; r++) {
       yield
@@ -48,7 +48,7 @@ export class SequenceTable {
   }
 
   private constructor(
-    steps: readonly TrainingStep[],
+    steps: readonly CollectedStep[],
     layout: SequenceLayout,
     columns: SequenceColumns,
     credit: Credit | undefined,
@@ -79,7 +79,7 @@ export class SequenceTable {
   }
 
   /** Concatenates one array per segment's step to a column, [sampled tokens]. */
-  join(values: (step: TrainingStep, index: number) => Float32Array): Float32Array {
+  join(values: (step: CollectedStep, index: number) => Float32Array): Float32Array {
     return joined(
       Float32Array,
       Array.from(this.layout.steps, (step) => values(this.steps[step]!, step)),

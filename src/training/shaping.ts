@@ -2,18 +2,18 @@ import { overlongPenalty } from "../credit/overlong.ts"
 import { scheduleValue, type TrainingProgress } from "../options/schedule.ts"
 import { mapInPieces, type Pieces } from "../util/pace.ts"
 import type { ResolvedTrainOptions } from "./options.ts"
-import type { TrainingStep } from "./steps.ts"
+import type { CollectedStep } from "./steps.ts"
 
 /** Returns the steps with shaped rewards and the returns of greedy baselines, in pieces. `baselines` holds one return per group, [groups]. */
 export function* shapeRewards(
-  steps: readonly TrainingStep[],
+  steps: readonly CollectedStep[],
   { overlong, rollout }: Pick<ResolvedTrainOptions, "overlong" | "rollout">,
   progress: TrainingProgress,
   baselines: readonly number[] | undefined,
-): Pieces<readonly TrainingStep[]> {
+): Pieces<readonly CollectedStep[]> {
   if (!overlong && !baselines) return steps
   const weight = overlong ? scheduleValue(overlong.weight, progress) : 0
-  const penalty = ({ length }: TrainingStep) =>
+  const penalty = ({ length }: CollectedStep) =>
     overlong ? weight * overlongPenalty(length!, rollout.maxCompletionTokens, overlong.cache) : 0
   return yield* mapInPieces(steps, (step) => ({
     ...step,

@@ -4,8 +4,8 @@ import type { ChatCodec } from "../tokenizer/chat-codec.ts"
 import { tokenTexts } from "../tokenizer/token-texts.ts"
 import { atOnce, itemsOfPiece, mapInPieces, type Pieces } from "../util/pace.ts"
 
-/** Step of a finished episode, as estimators receive it. */
-export interface TrainingStep extends BatchStep {
+/** Step of a finished episode, as `collectSteps` returns it and `toBatch` takes it. */
+export interface CollectedStep extends BatchStep {
   /** Index of the group in the iteration. */
   readonly task: number
   /** Index of the episode in the group. */
@@ -22,13 +22,13 @@ export interface TrainingStep extends BatchStep {
  *
  * @param minGroupSize - minimum number of scored episodes of a group (`rollout.minGroupSize`). Smaller groups are left out. Default 1.
  */
-export function collectSteps(groups: readonly (readonly Episode[])[], minGroupSize = 1): TrainingStep[] {
+export function collectSteps(groups: readonly (readonly Episode[])[], minGroupSize = 1): CollectedStep[] {
   return atOnce(collectInPieces(groups, minGroupSize))
 }
 
 /** `collectSteps` for long rollouts, which pauses between steps. */
-export function* collectInPieces(groups: readonly (readonly Episode[])[], minGroupSize = 1): Pieces<TrainingStep[]> {
-  const collected: TrainingStep[] = []
+export function* collectInPieces(groups: readonly (readonly Episode[])[], minGroupSize = 1): Pieces<CollectedStep[]> {
+  const collected: CollectedStep[] = []
   for (const { task, member, episode } of learnedEpisodes(groups, minGroupSize)) {
     const { steps, outcome } = episode
     const next = yield* nextAnchors(episode)
@@ -38,7 +38,7 @@ export function* collectInPieces(groups: readonly (readonly Episode[])[], minGro
       const { observation, reward, valid, conversation, agent } = record
       const { anchor } = observation
       const { length } = record.completion
-      const step: { -readonly [Name in keyof TrainingStep]: TrainingStep[Name] } = {
+      const step: { -readonly [Name in keyof CollectedStep]: CollectedStep[Name] } = {
         task,
         episode: member,
         anchor,
@@ -58,7 +58,7 @@ export function* collectInPieces(groups: readonly (readonly Episode[])[], minGro
 }
 
 /** Returns the steps with the text of each token of their completions, in pieces. */
-export function withTexts(steps: readonly TrainingStep[], tokenizer: ChatCodec): Pieces<readonly TrainingStep[]> {
+export function withTexts(steps: readonly CollectedStep[], tokenizer: ChatCodec): Pieces<readonly CollectedStep[]> {
   return mapInPieces(steps, (step) => ({ ...step, tokenTexts: tokenTexts(tokenizer, step.record.completion) }))
 }
 

@@ -30,7 +30,7 @@ export type GigpoErrorCode =
   | "RUN_EXISTS" // the run folder exists
   | "RUN_MISSING" // the run or checkpoint to resume or fork does not exist
   | "RUN_LOCKED" // another process works in the run folder
-  | "RUN_CORRUPT" // the run folder cannot be resumed
+  | "RUN_CORRUPT" // a file of a run is damaged, missing or of another version
   | "UNSAFE_PATH" // a link, a pipe or a device in a folder that gigpo manages
   | "UNFINISHED_WRITE" // an interrupted write that was not signed by this user on this machine
   | "FILE_EXISTS" // a file or folder exists that must not be replaced

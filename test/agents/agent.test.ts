@@ -141,7 +141,7 @@ it("counts only calls that continue a conversation in text but not in tokens", a
     return { reward: 1 }
   }
   const { episodes } = await play(agent, ["begin"], ["one", "two", "three", "four", "five"])
-  expect(episodes[0]!.steps.map(({ text, newPrefix, conversation }) => [text, newPrefix, conversation])).toEqual([
+  expect(episodes[0]!.steps.map(({ text, retokenized, conversation }) => [text, retokenized, conversation])).toEqual([
     ["one", undefined, 0],
     ["two", false, 0],
     ["three", true, 1],
@@ -155,7 +155,7 @@ it("counts only calls that continue a conversation in text but not in tokens", a
       random: new Random(1),
     }) as Credit,
   )
-  expect(atOnce(pieces)["sequence/new-prefix"]).toBe(1 / 2)
+  expect(atOnce(pieces)["sequence/retokenized"]).toBe(1 / 2)
 })
 
 it("supports tools that are available only in later calls", async () => {
@@ -169,7 +169,7 @@ it("supports tools that are available only in later calls", async () => {
   const [before, after] = episodes[0]!.steps
   expect(tokenizer.decode(before!.prompt)).not.toContain("lookup")
   expect(tokenizer.decode(after!.prompt)).toContain("lookup")
-  expect([after!.conversation, after!.newPrefix]).toEqual([1, true])
+  expect([after!.conversation, after!.retokenized]).toEqual([1, true])
 })
 
 it("records concurrent calls in a fixed order, whichever is answered first", async () => {

@@ -47,7 +47,7 @@ it("an agent that swallows every rejection fails for it, instead of waiting for 
   )
   expect(aborted).toEqual([true, true, true])
   expect(warnings).toEqual([
-    `A call of the agent was rejected: ${refusal} Such a rejection is reported once; episode/rejected counts them.`,
+    `A call of the agent was rejected: ${refusal} Such a rejection is reported once; episode/rejected-calls counts them.`,
   ])
 })
 
@@ -60,11 +60,11 @@ it("an agent that continues after a rejection is waited for, and its rejected ca
     return { reward: 1 }
   }
   const { groups, episodes, warnings } = await play(agent, { temperature: 0.4 })
-  expect(episodes.map(({ outcome, metrics, steps }) => [outcome, metrics.rejected, steps.length])).toEqual(
+  expect(episodes.map(({ outcome, metrics, steps }) => [outcome, metrics["rejected-calls"], steps.length])).toEqual(
     episodes.map(() => ["terminated", 2, 1]),
   )
   const credit = { advantages: new Float64Array(3) } as never
-  expect(atOnce(rolloutMetrics(groups, credit, [], 1))["episode/rejected"]).toBe(2)
+  expect(atOnce(rolloutMetrics(groups, credit, [], 1))["episode/rejected-calls"]).toBe(2)
   expect(warnings.map((text) => /rejected: (.*?)[,:]/.exec(text)?.[1])).toEqual([
     "400 temperature is fixed to 0.4 by the run",
     "400 top_p would change sampling and is not supported",

@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 import { parse } from "yaml"
 import { renderMainKeys } from "../../src/cli/config/brief.ts"
@@ -5,6 +7,9 @@ import { entryAt, isKey } from "../../src/cli/config/entry-at.ts"
 import { mainKeys } from "../../src/cli/config/main-keys.ts"
 import { renderConfig } from "../../src/cli/config/render.ts"
 import { resolveConfig } from "../../src/cli/config/resolve.ts"
+import { otherNames } from "../../src/options/nearest.ts"
+import { readOptions } from "../../src/options/read.ts"
+import { trainFields } from "../../src/training/options.ts"
 
 const keys = mainKeys.flatMap((group) => group.keys)
 
@@ -49,6 +54,44 @@ describe("the main keys", () => {
   })
 })
 
+describe("the names of TRL and verl", () => {
+  it("lead to options that exist", () => {
+    for (const [name, key] of Object.entries(otherNames)) {
+      expect(() => entryAt(key), name).not.toThrow()
+      expect(() => entryAt(name), name).toThrow(`${name} is not an option; did you mean ${key}?`)
+    }
+  })
+
+  it("keep the group of a key that has that option", () => {
+    expect(() => entryAt("sft.learning_rate")).toThrow("did you mean sft.optimizer.learningRate?")
+    expect(() => entryAt("training.lora_rank")).toThrow("did you mean lora.rank?")
+  })
+
+  it("lead to the option in a file and in code, too", () => {
+    const least = "model: m\nenvironment: { name: sokoban }\n"
+    const meant = (text: string) => () => resolveConfig(`${least}${text}`)
+    expect(meant("training: { num_iterations: 2 }")).toThrow(
+      "training.num_iterations is not an option; did you mean training.epochs?",
+    )
+    expect(meant("training: { beta: 0.1 }")).toThrow(
+      "training.beta is not an option; did you mean training.loss.klWeight?",
+    )
+    expect(() => readOptions("train", { num_generations: 4 }, trainFields)).toThrow(
+      "train: num_generations is not an option; did you mean groupSize?",
+    )
+  })
+
+  it("have all that the glossary names", () => {
+    const glossary = readFileSync(join(import.meta.dirname, "../../docs/glossary.md"), "utf8")
+    const listed = glossary.match(/(TRL|verl)(:|'s) `.*?(?=[;)]|TRL|verl|\.\))/g)!.join(" ")
+    const names = [...listed.matchAll(/`([\w.]*[_.\w]+)`/g)].map(([, name]) => name!)
+    const options = names.filter((name) => !name.startsWith("training.") && !name.startsWith("frac_"))
+    expect(options.length).toBeGreaterThan(25)
+    const has = (name: string) => [name, name.split(".").at(-1)!].some((one) => Object.hasOwn(otherNames, one))
+    expect(options.filter((name) => !has(name))).toEqual([])
+  })
+})
+
 describe("one branch", () => {
   const part = (key: string, config?: Parameters<typeof renderConfig>[0]) => renderConfig(config, undefined, { key })
 
@@ -84,6 +127,20 @@ describe("one branch", () => {
     ["training.estimator.hgpo.gama", "training.estimator.hgpo.gamma"],
     ["environment.sokobn", "environment.sokoban"],
     ["training.estimator.gigpo.stepWeight", "training.estimator.gigpo.omega"],
+    ["klWeight", "training.loss.klWeight"],
+    ["entropyWeight", "training.loss.entropyWeight"],
+    ["klPlacement", "training.loss.klPlacement"],
+    ["aggregation", "training.loss.aggregation"],
+    ["adaptiveKl", "training.loss.adaptiveKl"],
+    ["num_iterations", "training.epochs"],
+    ["beta", "training.loss.klWeight"],
+    ["learning_rate", "training.optimizer.learningRate"],
+    ["rank", "lora.rank"],
+    ["max_steps", "training.iterations"],
+    ["batch_size", "training.stepsPerUpdate"],
+    ["training.per_device_train_batch_size", "training.stepsPerUpdate"],
+    ["actor_rollout_ref.rollout.n", "training.groupSize"],
+    ["algorithm.lam", "training.estimator.ppo.lambda"],
   ])("that is unknown is rejected: %s was meant to be %s", (key, meant) => {
     expect(() => part(key)).toThrow(`${key} is not an option; did you mean ${meant}?`)
   })

@@ -198,7 +198,7 @@ describe("the view of a training", () => {
     expect(shown(output.written)).toEqual([
       "iteration 2/10  ████████████████████  update 1/1",
       "success 0.43   return 1.92",
-      "loss 0.0123   KL 0.001   entropy 0.83",
+      "loss 0.0123   KL(old) 0.001   entropy 0.83",
       expect.stringMatching(/^\d.* elapsed {3}about .* left$/),
       "evaluation after 1: success 50.0 % (95 %: 15.0 % to 85.0 %), return 2, steps 9, 25.0 % failed",
     ])
@@ -293,7 +293,7 @@ describe("the view of a training", () => {
     expect(output.written.split("\n")).toEqual([
       "evaluation after 0: success 50.0 % (95 %: 15.0 % to 85.0 %), return 2, steps 9, 25.0 % failed",
       expect.stringMatching(
-        /^iteration 1\/10 {2}success 0.43 {2}return 1.92 {2}loss 0.0123 {2}KL 0.001 {2}entropy 0.83 {2}.* elapsed {2}about .* left$/,
+        /^iteration 1\/10 {2}success 0.43 {2}return 1.92 {2}loss 0.0123 {2}KL\(old\) 0.001 {2}entropy 0.83 {2}.* elapsed {2}about .* left$/,
       ),
       "",
     ])

@@ -196,7 +196,7 @@ const definitions: Record<string, readonly [Definition, (options: object) => Est
       const width = Math.sqrt(each.reduce((sum, one) => sum + (one - middle) ** 2, 0) / (each.length - 1)) + 1e-4
       return sums.map((one) => (one - middle) / width)
     },
-    (options) => gdpo({ ...options, channels: ["reward", "kind"], whiten: "episodes" }),
+    (options) => gdpo({ ...options, channels: ["reward", "kind"], whitenOver: "episodes" }),
   ],
 }
 

@@ -25,11 +25,11 @@ function byState(steps: readonly Told[], overBatch: boolean): (number | undefine
 }
 
 describe("vpr", () => {
-  it.each(["group", "batch"] as const)("gives what its definition says, whitened over the %s", async (whiten) => {
+  it.each(["group", "batch"] as const)("gives what its definition says, whitened over the %s", async (stdScope) => {
     let left = 0
     for (const steps of worlds) {
-      const { advantages, skip, metrics } = await creditOf(vpr({ score: "gain", whiten }), steps)
-      const expected = byState(steps, whiten === "batch")
+      const { advantages, skip, metrics } = await creditOf(vpr({ score: "gain", stdScope }), steps)
+      const expected = byState(steps, stdScope === "batch")
       expect([...skip!]).toEqual(expected.map((one) => (one === undefined ? 1 : 0)))
       expectClose(
         advantages as Float64Array,
@@ -67,12 +67,13 @@ describe("vpr", () => {
   })
 
   it("does not depend on the order of episodes", async () => {
-    for (const options of [{ whiten: "batch" }, { groupBy: "turn" }] as const) await expectOrderless(() => vpr(options))
+    for (const options of [{ stdScope: "batch" }, { groupBy: "turn" }] as const)
+      await expectOrderless(() => vpr(options))
   })
 
   it("skips states with equal rewards; with comparison by turn, gives exactly 0", async () => {
     for (const reward of [10, 0.1, -3e7]) {
-      const { advantages, skip } = await creditOf(vpr({ whiten: "batch" }), equalEpisodes(reward))
+      const { advantages, skip } = await creditOf(vpr({ stdScope: "batch" }), equalEpisodes(reward))
       expect([...skip!]).toEqual(Array(15).fill(1))
       expect([...(advantages as Float64Array)]).toEqual(Array(15).fill(0))
       const byTurn = await creditOf(vpr({ groupBy: "turn" }), equalEpisodes(reward))
@@ -84,7 +85,8 @@ describe("vpr", () => {
   })
 
   it("rejects invalid options", async () => {
-    expect(() => vpr({ whiten: "task" as "group" })).toThrow(/vpr: whiten must be/)
+    expect(() => vpr({ stdScope: "task" as "group" })).toThrow(/vpr: stdScope must be/)
+    expect(() => vpr({ whiten: "batch" } as never)).toThrow("vpr: whiten was renamed to stdScope.")
     await expect(advantagesOf(vpr({ score: "oracle" }), worlds[0]!)).rejects.toThrow(
       /vpr: no step has the metric "oracle"/,
     )

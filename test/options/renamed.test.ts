@@ -89,6 +89,15 @@ function* groupsIn(entry: Entry, key: string): ReturnType<typeof groups> {
     for (const fields of Object.values(entry.variants)) yield* groups({ ...fields, ...entry.common }, key)
 }
 
+describe("an old name that is an option of another variant", () => {
+  const read = (whiten: unknown) => readOptions("train", { estimator: { name: "vpr", whiten } as never }, trainFields)
+
+  it("is rejected with the new name if that variant rejects the value", () => {
+    expect(() => read("batch")).toThrow("train: estimator.whiten was renamed to estimator.stdScope.")
+    expect(read(true).estimator).toMatchObject({ name: "vpr", stdScope: "group" })
+  })
+})
+
 describe("the table of renamed names", () => {
   const all = [...groups(configFields)]
   const split = (old: string) => (old.includes(".") ? old.split(".") : [undefined, old]) as [string | undefined, string]

@@ -145,7 +145,7 @@ describe("the options of training", () => {
       "tokenWeights.action",
       "tokenWeights.tool",
       "tokenWeights.other",
-      "teacherWeights.alpha",
+      "teacherTokenWeights.alpha",
       "overlong.weight",
       "optimizer.learningRate",
       "optimizer.weightDecay",

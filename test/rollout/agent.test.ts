@@ -173,12 +173,17 @@ describe("an agent that plays episodes", () => {
       const root = record({ ...one, order: "a", follows: null, action: "root" })
       record({ ...one, order: "c", follows: root, action: "later" })
       const first = record({ ...one, order: "b", follows: root, action: "first" })
-      record({ ...one, order: "d", follows: first, action: "goes on", newPrefix: false })
-      record({ ...one, order: "d", follows: null, action: "aside", newPrefix: true })
+      record({ ...one, order: "d", follows: first, action: "goes on", retokenized: false })
+      record({ ...one, order: "d", follows: null, action: "aside", retokenized: true })
       return { rewards: [1, 2, 3, 4, 5], reward: 10 }
     })
     expect(
-      episode!.steps.map(({ action, conversation, reward, newPrefix }) => [action, conversation, reward, newPrefix]),
+      episode!.steps.map(({ action, conversation, reward, retokenized }) => [
+        action,
+        conversation,
+        reward,
+        retokenized,
+      ]),
     ).toEqual([
       ["root", 0, 1, undefined],
       ["first", 0, 3, undefined],

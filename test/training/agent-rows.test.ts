@@ -101,7 +101,7 @@ describe("completions of an agent's model", () => {
     // Two turns with one of the three paths; the two others; title, summary; three choices; truth; until; a talk of three turns.
     expect(rows.map(({ segments }) => segments.length).sort((a, b) => b - a)).toEqual([3, 3, ...Array(9).fill(1)])
     expect(rows[0]!.segments.length).toBe(3)
-    expect(episode.steps.map(({ newPrefix }) => newPrefix).filter((one) => one !== undefined)).toEqual(
+    expect(episode.steps.map(({ retokenized }) => retokenized).filter((one) => one !== undefined)).toEqual(
       Array(6).fill(false),
     )
     const calls = episode.steps.slice(0, 2).map(({ action }) => JSON.parse(action) as [string, string][])

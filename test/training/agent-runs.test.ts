@@ -95,7 +95,7 @@ describe("a run with an agent", () => {
     expect(steps).toHaveLength(8 * 8 * 8)
     expect(steps.filter(({ constraint }) => constraint).length).toBe(8 * 8 * 6)
     for (const { metrics } of alone.reports) {
-      expect(metrics).toMatchObject({ "episode/steps": 8, "episode/failed": 0, "sequence/new-prefix": 0 })
+      expect(metrics).toMatchObject({ "episode/steps": 8, "episode/failed": 0, "sequence/retokenized": 0 })
       expect(metrics["advantage/std"]).toBeGreaterThan(0)
     }
     for (const concurrency of [8, 64]) expect(await played(await tiny.open(), many(concurrency))).toEqual(alone)

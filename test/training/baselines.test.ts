@@ -9,7 +9,7 @@ import type { IterationReport } from "../../src/runs/report.ts"
 import { Run } from "../../src/runs/run.ts"
 import type { RunObserver } from "../../src/training/observers.ts"
 import type { TrainSetup } from "../../src/training/prepare.ts"
-import type { TrainingStep } from "../../src/training/steps.ts"
+import type { CollectedStep } from "../../src/training/steps.ts"
 import { train } from "../../src/training/train.ts"
 import { doorsEnvironment } from "../rollout/doors.ts"
 import { characters, TablePolicy } from "./table-policy.ts"
@@ -160,7 +160,7 @@ describe("old log-probabilities", () => {
     }
     for (const oldLogProbs of ["sampled", "recomputed"] as const) {
       const { seen, loss } = watch()
-      const observed: TrainingStep[] = []
+      const observed: CollectedStep[] = []
       const observers = [
         { episodes: (...[, , , steps]: Parameters<NonNullable<RunObserver["episodes"]>>) => observed.push(...steps) },
       ]

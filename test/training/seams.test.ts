@@ -346,7 +346,7 @@ describe("a teacher", () => {
   })
 
   it("weights tokens as configured", async () => {
-    const { logits: _, ...given } = taught({ klWeight: 0 }, { iterations: 2, teacherWeights: { alpha: 0.5 } })
+    const { logits: _, ...given } = taught({ klWeight: 0 }, { iterations: 2, teacherTokenWeights: { alpha: 0.5 } })
     const weights: number[] = []
     const loss = (input: LossInput) => {
       weights.push(...input.weights!)
@@ -355,7 +355,7 @@ describe("a teacher", () => {
     await train({ ...given, loss })
     expect(weights.every((weight) => weight === 1)).toBe(true) // no completion contains <action>
     const { teacher: __, ...alone } = given
-    await expect(train(alone)).rejects.toThrow(/^gigpo\+teacher-weights needs a teacher/)
+    await expect(train(alone)).rejects.toThrow(/^gigpo\+teacher-token-weights needs a teacher/)
   })
 
   it("is required if needed, must have the same tokens, and must score rows from elsewhere", async () => {

@@ -90,10 +90,10 @@ function descended(learned: readonly Completion[], learningRate: number): Float6
 
 it.each(["group", "batch"] as const)(
   "learns from the candidates of a state as defined, whitened over the %s",
-  async (whiten) => {
-    const { policy, groups, reports } = await trained({ whiten, epsilon })
+  async (stdScope) => {
+    const { policy, groups, reports } = await trained({ stdScope, epsilon })
     const steps = groups.flat().flatMap((episode) => episode.steps)
-    const learned = compared(groups.flat(), whiten === "batch")
+    const learned = compared(groups.flat(), stdScope === "batch")
     const left = steps.filter(({ score, candidates }) => candidates!.every((one) => one.score === score))
     expect([learned.length > 0, left.length > 0]).toEqual([true, true])
     const { metrics } = reports[0]!

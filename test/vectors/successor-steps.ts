@@ -183,9 +183,9 @@ const vpr_state_groups: Topic = (vector) =>
     const { inputs } = vector
     const rewards = find<readonly number[]>(inputs, ["reward", "rewards", "r"])
     const groups = find<readonly (string | number)[]>(inputs, ["state_group", "group", "state", "gid", "uid"])
-    const whiten = /batch|centre|center|then/i.test(`${name} ${params.mode ?? ""}`) ? "batch" : "group"
+    const stdScope = /batch|centre|center|then/i.test(`${name} ${params.mode ?? ""}`) ? "batch" : "group"
     const steps = rewards.map((reward, episode) => ({ task: 0, episode, reward, anchor: String(groups[episode]) }))
-    const { advantages, skip } = await creditOf(vpr({ whiten, epsilon: epsilonOf(params, 1e-8) }), steps)
+    const { advantages, skip } = await creditOf(vpr({ stdScope, epsilon: epsilonOf(params, 1e-8) }), steps)
     const found = listOf(advantages)
     const left = listOf(skip)
     return { A: found, advantage: found, advantages: found, skip: left, mask: left.map((one) => 1 - one) } as Results

@@ -41,7 +41,7 @@ export const data: readonly Algorithm[] = [
     status: "interpreted",
     note:
       "The term of the loss is exact. The authors' teacher gets skills that another model wrote; ours gets the best other episode, what its policy " +
-      "noted as a skill (`context: skill`, with the memory `skills`), the expert's actions or the outcome.",
+      "noted as a skill (`context: skill`, with the memory `skills`), the expert's actions or feedback with the outcome (`context: feedback`).",
   },
   {
     system: "on-policy self-distillation (OPSD, SDFT)",

@@ -1,8 +1,8 @@
 import { Command, Option } from "commander"
 import { type Benchmark, openBenchmark } from "../../benchmark/benchmark.ts"
+import { createBenchmark } from "../../benchmark/create.ts"
 import { shortDigest } from "../../benchmark/digest-text.ts"
 import { benchmarkNames, describeBenchmark } from "../../benchmark/find.ts"
-import { createBenchmark } from "../../benchmark/pin.ts"
 import type { EnvironmentName } from "../../environment/registry.ts"
 import { GigpoError } from "../../util/errors.ts"
 import { visible } from "../../util/visible.ts"
@@ -138,11 +138,11 @@ function createCommand(): Command {
 
 async function createBenchmarkFile(file: string, given: CreateArguments, signal: AbortSignal): Promise<void> {
   const { environment, training } = await loadConfig(file, given.set, given)
-  const { out, name, description: about, overwrite, tasks = training.evaluation.tasks } = given
+  const { out, name, description, overwrite, tasks = training.evaluation.tasks } = given
   const { name: own, ...options } = withoutAround(environment)
   if (typeof own !== "string")
     throw new GigpoError("BAD_CONFIG", "Benchmarks support built-in environments only; not a module.")
-  const how = { environment: own as EnvironmentName, options, tasks, name, about, overwrite, signal }
+  const how = { environment: own as EnvironmentName, options, tasks, name, description, overwrite, signal }
   const benchmark = await activity.during(`creating a benchmark of ${tasks} tasks of ${own}`, () =>
     createBenchmark(out, how),
   )

@@ -30,7 +30,7 @@ export function reportCommand(command: Command): Command {
 
 async function runReport(
   runs: readonly string[],
-  { out, maxSize: maxMegabytes, ...options }: ReportArguments,
+  { out, maxSize, ...options }: ReportArguments,
   signal: AbortSignal,
 ): Promise<void> {
   const screen = new Screen(process.stderr)
@@ -40,7 +40,7 @@ async function runReport(
   const onWarning = (message: string) => screen.print(message)
   const folders = await foldersOfRuns(runs)
   const written = await activity.during(`reading ${folders.join(", ")}`, () =>
-    writeReport(folders, out, { ...options, maxMegabytes, onProgress, onRead, onWarning, signal }),
+    writeReport(folders, out, { ...options, maxSize, onProgress, onRead, onWarning, signal }),
   )
   screen.clear()
   const runsText = `${written.runs} ${written.runs === 1 ? "run" : "runs"}`

@@ -1,4 +1,4 @@
-import { describedBy, nearestKey, nearestName } from "../../options/nearest.ts"
+import { describedBy, nearestKey, nearestName, otherKey } from "../../options/nearest.ts"
 import { newName } from "../../options/renamed.ts"
 import type { Choice, Entry, OptionFields } from "../../options/table.ts"
 import { GigpoError } from "../../util/errors.ts"
@@ -30,7 +30,7 @@ export function isKey(text: string): boolean {
  * Part of the configuration that a dotted key names, such as "training.estimator", "training.estimator.hgpo" or
  * "training.rollout.maxCompletionTokens". "training.estimator.name" is the choice itself.
  *
- * @throws GigpoError `BAD_ARGUMENT` with the most similar key, or the known keys
+ * @throws GigpoError `BAD_ARGUMENT` with the option that TRL or verl call so, the most similar key, or the known keys
  */
 export function entryAt(key: string): Branch {
   const names = key.split(".")
@@ -45,7 +45,7 @@ export function entryAt(key: string): Branch {
     } else {
       const selector = entry && "variants" in entry ? selectors.find((key) => key === name) : undefined
       if (selector !== undefined && depth === names.length - 1) return { path, entry: entry!, chosen, selector }
-      if (!Object.hasOwn(fields, name)) throw unknown(names.slice(0, depth + 1), fields, entry)
+      if (!Object.hasOwn(fields, name)) throw unknown(names, depth + 1, fields, entry)
       entry = fields[name]!
       path.push(name)
     }
@@ -77,11 +77,14 @@ function listed(entry: Entry | undefined, fields: OptionFields): readonly string
   return [...selectors, ...Object.keys({ ...entry.variants[entry.default ?? ""], ...entry.common })]
 }
 
-/** Error for a path that ends with an unknown key of `entry`, whose options are `fields`. */
-function unknown(path: readonly string[], fields: OptionFields, entry: Entry | undefined): GigpoError {
+/** Error for a key whose first `depth` names end with an unknown key of `entry`, whose options are `fields`. */
+function unknown(names: readonly string[], depth: number, fields: OptionFields, entry: Entry | undefined): GigpoError {
   const known = Object.keys({ ...fields, ...variantsOf(entry) })
-  const renamed = newName(path, known)
-  const meant = renamed ?? meantBy(path, known, fields)
+  const above = names.slice(0, depth)
+  const renamed = newName(above, known)
+  const other = renamed ? undefined : otherKey(names, everyKey(configFields))
+  const path = other ? names : above
+  const meant = renamed ?? other ?? meantBy(path, known, fields)
   const hint =
     meant === undefined
       ? `known: ${listed(entry, fields).join(", ") || "none"}`
@@ -123,6 +126,6 @@ function everyKey(fields: OptionFields, above: readonly string[] = []): (readonl
       const place = [...path, name as string]
       return [place, ...everyKey(entry.variants[name as string]!, name === entry.default ? path : place)]
     })
-    return [path, ...below]
+    return [path, ...everyKey(entry.common, path), ...below]
   })
 }

@@ -19,7 +19,7 @@ const outcome = [
 
 const learning = [
   ["loss/policy", "loss"],
-  ["policy/kl", "KL"],
+  ["policy/kl", "KL(old)"],
   ["policy/entropy", "entropy"],
   ["optimizer/gradient-norm", "gradient"],
 ] as const

@@ -32,7 +32,7 @@ export function playSession({ address, connection, first, act, options, signal }
         if (!isRefusal(frame)) throw serverError(address, "step", frame)
         rejected++
         if (truncated) life.end()
-        const metrics = { success: 0, rejected }
+        const metrics = { success: 0, "rejected-actions": rejected }
         return { observation: refusal(now, frame), reward: 0, terminated: false, truncated, metrics }
       }
       now = readObservation(frame.observation, options)
@@ -44,7 +44,7 @@ export function playSession({ address, connection, first, act, options, signal }
         reward: frame.reward,
         terminated: frame.done,
         truncated: truncated && !frame.done,
-        metrics: { success: won ? 1 : 0, rejected },
+        metrics: { success: won ? 1 : 0, "rejected-actions": rejected },
       }
       return result
     },

@@ -24,14 +24,14 @@ import { openSession } from "./session.ts"
  *
  * - A reward of null counts as 0. The episode ends when the server reports done, or after `maxSteps` steps.
  * - If the server rejects an action (VALIDATION_ERROR of its content, EXECUTION_ERROR), the reward is 0 and the observation is unchanged
- *   except for the appended reason. The metric `rejected` counts these steps.
+ *   except for the appended reason. The metric `rejected-actions` counts these steps.
  * - All other errors fail the episode with ENVIRONMENT_FAILED or ENVIRONMENT_TIMEOUT: a VALIDATION_ERROR of an action's fields, a closed
  *   connection, a missing response, a frame outside the protocol.
  * - Environments with MCP tools need `act` to write the calls, e.g.
  *   `(action) => ({ type: "call_tool", tool_name: "search", arguments: { query: action } })`. Without `act` they are rejected, because
  *   their actions have no single text field. Tools are not listed in the prompt.
  *
- * Metrics: `success`, `rejected`.
+ * Metrics: `success`, `rejected-actions`.
  *
  * @throws BAD_CONFIG for unknown or invalid options; the server is first contacted by `start`
  */

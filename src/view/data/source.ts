@@ -38,7 +38,7 @@ export interface ReportPage {
 
 /**
  * Counts of problems of an episode: steps with an invalid action, truncated completions, steps in a state that the episode had visited
- * before, and rejected calls of an agent.
+ * before, and rejected calls of an agent or actions of OpenEnv.
  */
 export const problemCounts = ["invalid", "truncated", "revisits", "rejected"] as const
 export type ProblemCount = (typeof problemCounts)[number]

@@ -2,7 +2,7 @@ import type { Credit } from "../../credit/estimator.ts"
 import { textOf } from "../../json/text.ts"
 import { outcomes } from "../../rollout/episode.ts"
 import type { Group } from "../../rollout/hooks.ts"
-import type { TrainingStep } from "../../training/steps.ts"
+import type { CollectedStep } from "../../training/steps.ts"
 import { Pace } from "../../util/pace.ts"
 import { questionFirst } from "../data/task-label.ts"
 import { BlockEncoder } from "./encode.ts"
@@ -23,7 +23,7 @@ export interface ToRecord {
   readonly groups: readonly Group[]
   readonly credit: Credit
   /** Steps in the order of the credit. */
-  readonly steps: readonly Pick<TrainingStep, "task" | "episode" | "trainerLogProbs">[]
+  readonly steps: readonly Pick<CollectedStep, "task" | "episode" | "trainerLogProbs">[]
   /** Maximum number of groups. */
   readonly most: number
 }
@@ -55,7 +55,9 @@ export function summarize({ iteration, groups, most }: ToRecord): Omit<RecordedI
       revisits: all.map(
         ({ episode: { steps } }) => steps.length - new Set(steps.map(({ observation }) => observation.anchor)).size,
       ),
-      rejected: all.map(({ episode: { metrics } }) => Math.max(0, Math.trunc(metrics.rejected ?? 0))),
+      rejected: all.map(({ episode: { metrics } }) =>
+        Math.max(0, Math.trunc(metrics["rejected-calls"] ?? metrics["rejected-actions"] ?? 0)),
+      ),
     },
   }
 }

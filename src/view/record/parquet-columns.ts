@@ -2,7 +2,7 @@ import type { SchemaElement } from "hyparquet"
 import { stringify } from "../../json/text.ts"
 import type { RecordedEpisode, RecordedGroup, RecordedStep } from "../data/recorded.ts"
 
-// Columns of the Parquet table of recorded steps, one row per step. Names are those of `RecordedStep`; absent values are null.
+// Columns of the Parquet table of recorded steps, one row per step. Names are those of the steps of a `RecordedEpisode`; absent values are null.
 
 /** Step with its episode and group. */
 export interface Row {

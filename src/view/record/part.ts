@@ -1,6 +1,6 @@
 import type { Credit } from "../../credit/estimator.ts"
 import type { Candidate, Episode, EpisodeStep } from "../../rollout/episode.ts"
-import type { TrainingStep } from "../../training/steps.ts"
+import type { CollectedStep } from "../../training/steps.ts"
 import type { RecordedPlace } from "../data/recorded.ts"
 import type { Numbers } from "./packed.ts"
 import { recordedImages } from "./pictures.ts"
@@ -19,7 +19,7 @@ export interface Recordable {
   readonly stepGroups: Int32Array
   /** Credit, steps in its order, and index of the episode's first step; undefined if the episode was not trained on. */
   readonly credit:
-    | { readonly of: Credit; readonly first: number; readonly steps: readonly Pick<TrainingStep, "trainerLogProbs">[] }
+    | { readonly of: Credit; readonly first: number; readonly steps: readonly Pick<CollectedStep, "trainerLogProbs">[] }
     | undefined
 }
 

@@ -8,7 +8,7 @@ import { readEpisodes } from "./read.ts"
 const rowGroupSize = 4 * 1024 * 1024
 
 /**
- * Writes the recorded steps of a run as a Parquet table, one row per step. Columns have the names of `RecordedStep`, plus `iteration`,
+ * Writes the recorded steps of a run as a Parquet table, one row per step. Columns have the names of the steps of a `RecordedEpisode`, plus `iteration`,
  * `group`, `task` (JSON), `member`, `outcome`, `return`, `success` and `step`. Values per token are lists; advantages per token are in
  * `tokenAdvantages`. Compressed with Snappy. An existing file at `path` is replaced.
  *

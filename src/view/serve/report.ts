@@ -19,7 +19,7 @@ export interface WriteReportOptions {
   /** Maximum number of complete episodes. Default: as many as fit. */
   readonly episodes?: number
   /** Maximum size, in MB (10⁶ bytes). Default 5. */
-  readonly maxMegabytes?: number
+  readonly maxSize?: number
   /** Whether to replace a file that is not a report. Default false; an older report is always replaced. */
   readonly overwrite?: boolean
   /** Called with the number of groups written so far. */
@@ -50,7 +50,7 @@ export interface WrittenReport {
 
 const optionKeys: KeysOf<WriteReportOptions> = {
   episodes: true,
-  maxMegabytes: true,
+  maxSize: true,
   overwrite: true,
   onProgress: true,
   onRead: true,
@@ -84,11 +84,11 @@ export async function writeReport(
 ): Promise<WrittenReport> {
   checkArguments("writeReport", options, optionKeys)
   checkPath("The file of the report", path)
-  const { episodes: mostEpisodes = Number.POSITIVE_INFINITY, maxMegabytes = 5, overwrite = false } = options
+  const { episodes: mostEpisodes = Number.POSITIVE_INFINITY, maxSize = 5, overwrite = false } = options
   const onWarning = warner(options.onWarning)
   if (!(mostEpisodes >= 0))
     throw new GigpoError("BAD_ARGUMENT", "writeReport: episodes must be a number of at least 0.")
-  if (!(maxMegabytes > 0)) throw new GigpoError("BAD_ARGUMENT", "writeReport: maxMegabytes must be above 0.")
+  if (!(maxSize > 0)) throw new GigpoError("BAD_ARGUMENT", "writeReport: maxSize must be above 0.")
   const target = resolve(path)
   await checkReportPath(target, overwrite)
   const page = await readPage()
@@ -96,15 +96,15 @@ export async function writeReport(
   const { inlinedRuns, evaluations } = await inlinedOf(source)
   const withEpisodes = [...inlinedRuns, ...evaluations.filter(({ episodes }) => episodes.iteration.length > 0)]
   const recorded = withEpisodes.reduce((sum, { episodes }) => sum + groupCount(episodes), 0)
-  const most = maxMegabytes * 1e6
+  const most = maxSize * 1e6
   const mostReports = mostOfReports * (most - Buffer.byteLength(reportHtml(page, [])))
   const { parts, iterations } = await partsOf({ inlinedRuns, evaluations, recorded, most: mostReports }, options.signal)
   let room = most - Buffer.byteLength(reportHtml(page, parts))
   if (room < 0)
     throw new GigpoError(
       "BAD_ARGUMENT",
-      `The reports and the list of episodes take ${((most - room) / 1e6).toFixed(1)} MB, more than the ${maxMegabytes} MB that the ` +
-        "report may have. Increase --max-size (in code maxMegabytes), or give fewer runs.",
+      `The reports and the list of episodes take ${((most - room) / 1e6).toFixed(1)} MB, more than the ${maxSize} MB that the ` +
+        "report may have. Increase --max-size (in code maxSize), or give fewer runs.",
     )
 
   const readable = withEpisodes.reduce((sum, { episodes }) => sum + new Set(episodes.iteration).size, 0)

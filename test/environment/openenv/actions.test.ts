@@ -25,10 +25,13 @@ describe("actions that the server rejects", () => {
       terminated: false,
       truncated: false,
     }
-    expect(await episode.step("fly")).toEqual({ ...refused, metrics: { success: 0, rejected: 1 } })
-    expect(await episode.step("fly")).toEqual({ ...refused, metrics: { success: 0, rejected: 2 } })
-    expect(await episode.step("go")).toMatchObject({ observation: { text: "you go" }, metrics: { rejected: 2 } })
-    expect(await episode.step("fly")).toMatchObject({ truncated: true, metrics: { rejected: 3 } })
+    expect(await episode.step("fly")).toEqual({ ...refused, metrics: { success: 0, "rejected-actions": 1 } })
+    expect(await episode.step("fly")).toEqual({ ...refused, metrics: { success: 0, "rejected-actions": 2 } })
+    expect(await episode.step("go")).toMatchObject({
+      observation: { text: "you go" },
+      metrics: { "rejected-actions": 2 },
+    })
+    expect(await episode.step("fly")).toMatchObject({ truncated: true, metrics: { "rejected-actions": 3 } })
     await expect(episode.step("go")).rejects.toMatchObject({ code: "BAD_ARGUMENT" })
     await episode[Symbol.asyncDispose]?.()
   })

@@ -61,14 +61,14 @@ describe.skipIf(!present)(`the recorded exchange${reason}`, () => {
         reward: 0,
         terminated: false,
         truncated: false,
-        metrics: { success: 0, rejected: 0 },
+        metrics: { success: 0, "rejected-actions": 0 },
       },
       {
         observation: { text: "you stop", anchor: "you stop", actions },
         reward: 1,
         terminated: true,
         truncated: false,
-        metrics: { success: 1, rejected: 0 },
+        metrics: { success: 1, "rejected-actions": 0 },
       },
     ])
     const environment = openenv({ url: server.url, act: () => ({ nope: 1 }) })

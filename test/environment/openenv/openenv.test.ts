@@ -28,7 +28,7 @@ describe("openenv", () => {
       reward: 0,
       terminated: false,
       truncated: false,
-      metrics: { success: 0, rejected: 0 },
+      metrics: { success: 0, "rejected-actions": 0 },
     })
     expect(await episode.step("stop")).toMatchObject({ reward: 1, terminated: true, metrics: { success: 1 } })
     await expect(episode.step("go")).rejects.toMatchObject({ code: "BAD_ARGUMENT", message: /episode has ended/ })

@@ -3,8 +3,8 @@ import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { openBenchmark } from "../../../modules/benchmark/benchmark.js"
 import { compareEvaluations } from "../../../modules/benchmark/compare.js"
+import { createBenchmark } from "../../../modules/benchmark/create.js"
 import { readEvaluation } from "../../../modules/benchmark/evaluation-file.js"
-import { createBenchmark } from "../../../modules/benchmark/pin.js"
 import { lines } from "./data.mjs"
 
 const digest = "0123456789abcdef".repeat(4)
@@ -30,7 +30,13 @@ const episodes = [0, 0, 1, 1, 2, 2].map((task, at) => ({
 
 export async function prepare(scratch) {
   const [pinned, whole] = [join(scratch, "benchmark.json"), join(scratch, "whole.jsonl")]
-  await createBenchmark(pinned, { name: "mine@1", about: "Mine.", environment: "number-line", options: {}, tasks: 12 })
+  await createBenchmark(pinned, {
+    name: "mine@1",
+    description: "Mine.",
+    environment: "number-line",
+    options: {},
+    tasks: 12,
+  })
   const evaluation = lines(header, ...episodes)
   writeFileSync(whole, evaluation)
   const readers = {

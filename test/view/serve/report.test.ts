@@ -103,7 +103,7 @@ describe.skipIf(noBrowser?.includes("dist"))("a report (needs dist: npm run buil
     expect([groups, told]).toEqual([0, Array.from({ length: 20 }, (_, at) => [at + 1, 20])])
     // Groups beyond what is kept in memory are read again.
     const room = (await base()) + 40_000
-    const { groups: written } = await writeReport([join(folder, "runs")], out, { maxMegabytes: room / 1e6 }, reader)
+    const { groups: written } = await writeReport([join(folder, "runs")], out, { maxSize: room / 1e6 }, reader)
     expect(written).toBeGreaterThan(20)
   })
 
@@ -111,7 +111,7 @@ describe.skipIf(noBrowser?.includes("dist"))("a report (needs dist: npm run buil
     const reports = reportsOf(4000).map((report, at) => (at === 1234 ? { ...report, warnings: ["odd"] } : report))
     await madeFolder(join(folder, "runs", "one"), {}, reports)
     const room = (await base()) + 60_000
-    const { iterations, bytes } = await write({ maxMegabytes: room / 1e6, episodes: 0 })
+    const { iterations, bytes } = await write({ maxSize: room / 1e6, episodes: 0 })
     expect(bytes).toBeLessThanOrEqual(room)
     const parts = await readParts(out)
     const [{ id }] = parts.get("runs") as [{ id: string }]
@@ -121,12 +121,12 @@ describe.skipIf(noBrowser?.includes("dist"))("a report (needs dist: npm run buil
     expect(kept.length).toBeGreaterThan(100)
     expect(kept.map(({ iteration }) => iteration)).toEqual(expect.arrayContaining([1, 1235, 4000]))
     expect(kept.filter(({ evaluation }) => evaluation).length / kept.length).toBeCloseTo(0.5, 1)
-    expect((await write({ episodes: 0, maxMegabytes: 50 })).iterations).toBeUndefined()
+    expect((await write({ episodes: 0, maxSize: 50 })).iterations).toBeUndefined()
   })
 
   it("has no more bytes than it may, and what tells most of what there is room for", async () => {
     const room = (await base()) + 60_000
-    const { bytes, groups } = await write({ maxMegabytes: room / 1e6 })
+    const { bytes, groups } = await write({ maxSize: room / 1e6 })
     expect(bytes).toBeLessThanOrEqual(room)
     expect(room - bytes).toBeLessThan(6000) // there was no room for one more
     const names = groupNames(await readParts(out))
@@ -143,7 +143,7 @@ describe.skipIf(noBrowser?.includes("dist"))("a report (needs dist: npm run buil
   })
 
   it("is rejected where it would not fit, before anything is written", async () => {
-    const refused = write({ maxMegabytes: ((await base()) + 500) / 1e6 })
+    const refused = write({ maxSize: ((await base()) + 500) / 1e6 })
     await expect(refused).rejects.toMatchObject({
       code: "BAD_ARGUMENT",
       message: /MB that the report may have\. Increase --max-size/,
@@ -169,7 +169,7 @@ describe.skipIf(noBrowser?.includes("dist"))("a report (needs dist: npm run buil
     await expect(to("none/report.html")).rejects.toMatchObject({ code: "BAD_ARGUMENT", message: /There is no folder/ })
     await expect(to("runs/one/config.json/x")).rejects.toMatchObject({ code: "BAD_ARGUMENT" })
     await expect(write({}, [join(folder, "none")])).rejects.toMatchObject({ code: "BAD_ARGUMENT" })
-    await expect(write({ maxMegabytes: 0 })).rejects.toMatchObject({ code: "BAD_ARGUMENT" })
+    await expect(write({ maxSize: 0 })).rejects.toMatchObject({ code: "BAD_ARGUMENT" })
     await expect(write({ episodes: -1 })).rejects.toMatchObject({ code: "BAD_ARGUMENT" })
     await expect(write({ episode: 1 } as object)).rejects.toMatchObject({ code: "BAD_ARGUMENT", message: /episodes/ })
     const controller = new AbortController()

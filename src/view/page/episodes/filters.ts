@@ -9,7 +9,7 @@ const markTitles: Readonly<Record<Mark, string>> = {
   loop: "Loops",
   invalid: "Invalid actions",
   truncated: "Truncated completions",
-  rejected: "Rejected calls",
+  rejected: "Rejected calls or actions",
 }
 const rangeTitles = { iteration: "Iteration", return: "Return", steps: "Steps" }
 type RangeName = keyof typeof rangeTitles

@@ -13,7 +13,7 @@ export type Hindsight = (
   context: EstimatorContext,
 ) => readonly TokenColumn[] | Promise<readonly TokenColumn[]>
 
-export const teacherWeightFields = {
+export const teacherTokenWeightFields = {
   alpha: scheduled(
     number(1, "Exponent per nat of difference between teacher and policy; the paper decreases it to 0.", { min: 0 }),
   ),
@@ -27,8 +27,8 @@ export const teacherWeightFields = {
   ...tagFields,
 }
 
-/** Options of `teacherWeights`. */
-export type TeacherWeightOptions = OptionsOf<typeof teacherWeightFields>
+/** Options of `teacherTokenWeights`. */
+export type TeacherTokenWeightOptions = OptionsOf<typeof teacherTokenWeightFields>
 
 /**
  * Estimator that weights action tokens by the log-probabilities of a teacher with hindsight (SERL, arXiv 2605.19447). A token has a larger
@@ -38,21 +38,21 @@ export type TeacherWeightOptions = OptionsOf<typeof teacherWeightFields>
  *     w = clip(e^(sign(A) alpha D), low, high);  D = log p_teacher(token | feedback) - log p(token)
  *
  * All other tokens have weight 1. Existing weights of the estimator are multiplied. Only a summary of the paper is known, so the bounds and
- * the mean over a step's action are our interpretation. Reports "teacher/log-ratio", the mean of D, and "teacher/weight", the mean weight, both
+ * the mean over a step's action are our interpretation. Reports "teacher/log-ratio", the mean of D, and "teacher/token-weight", the mean weight, both
  * over the tokens of actions.
  *
  * @param hindsight log-probabilities of a teacher conditioned on the outcome. Default: those of the training's `teacher`, without the outcome
  * @throws BAD_ARGUMENT for an invalid option
  */
-export function teacherWeights(
+export function teacherTokenWeights(
   estimator: Estimator | Estimator["estimate"],
-  options: TeacherWeightOptions = {},
+  options: TeacherTokenWeightOptions = {},
   hindsight?: Hindsight,
 ): Estimator {
-  const tags = tagsOf(settle("teacherWeights", options, teacherWeightFields, outsideRuns))
+  const tags = tagsOf(settle("teacherTokenWeights", options, teacherTokenWeightFields, outsideRuns))
   const plain = asEstimator(estimator)
   return wrapEstimator(plain, {
-    name: `${plain.name}+teacher-weights`,
+    name: `${plain.name}+teacher-token-weights`,
     needs: ["old", "text", ...(hindsight ? [] : (["teacher"] as const))],
     async change(credit, batch, context) {
       const { tokenTexts, statistics: { old, teacher } = {}, lengths } = batch
@@ -60,10 +60,10 @@ export function teacherWeights(
       if (tokenTexts === undefined || old === undefined || taught === undefined)
         throw new GigpoError(
           "BAD_ARGUMENT",
-          "teacherWeights needs the text of each token, statistics.old and statistics.teacher; give all of them.",
+          "teacherTokenWeights needs the text of each token, statistics.old and statistics.teacher; give all of them.",
         )
       checkTaught(taught, lengths)
-      const settings = settle("teacherWeights", options, teacherWeightFields, context.progress)
+      const settings = settle("teacherTokenWeights", options, teacherTokenWeightFields, context.progress)
       let [count, gaps, total] = [0, 0, 0]
       const weights = tokenTexts.map((texts, step) => {
         const before = credit.weights?.[step]
@@ -84,7 +84,7 @@ export function teacherWeights(
         }
         return weighed
       })
-      const metrics = count > 0 ? { "teacher/log-ratio": gaps / count, "teacher/weight": total / count } : {}
+      const metrics = count > 0 ? { "teacher/log-ratio": gaps / count, "teacher/token-weight": total / count } : {}
       return { ...credit, weights, metrics: { ...credit.metrics, ...metrics } }
     },
   })
@@ -104,6 +104,6 @@ function checkTaught(taught: readonly TokenColumn[], lengths: Int32Array): void 
   if (wrong >= 0)
     throw new GigpoError(
       "BAD_ARGUMENT",
-      `teacherWeights has ${taught[wrong]?.length ?? "no"} log-probabilities of a teacher for the ${lengths[wrong]} tokens of step ${wrong}; give one per token.`,
+      `teacherTokenWeights has ${taught[wrong]?.length ?? "no"} log-probabilities of a teacher for the ${lengths[wrong]} tokens of step ${wrong}; give one per token.`,
     )
 }

@@ -4,8 +4,8 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { openBenchmark } from "../../src/benchmark/benchmark.ts"
+import { type CreateBenchmarkOptions, createBenchmark } from "../../src/benchmark/create.ts"
 import { describeBenchmark } from "../../src/benchmark/find.ts"
-import { type CreateBenchmarkOptions, createBenchmark } from "../../src/benchmark/pin.ts"
 
 let folder = ""
 beforeAll(async () => {

@@ -23,7 +23,7 @@ export interface CreateBenchmarkOptions extends OpenBenchmarkOptions {
   /** Name with version. Default: the name of the file without .benchmark.json, and @1. */
   readonly name?: string | undefined
   /** Description in one line. */
-  readonly about?: string | undefined
+  readonly description?: string | undefined
   /** Whether to replace an existing file. Default false. */
   readonly overwrite?: boolean | undefined
 }
@@ -33,7 +33,7 @@ const keys: KeysOf<CreateBenchmarkOptions> = {
   options: true,
   tasks: true,
   name: true,
-  about: true,
+  description: true,
   overwrite: true,
   concurrency: true,
   signal: true,
@@ -86,7 +86,7 @@ export async function createBenchmark(
     throw new GigpoError("BAD_CONFIG", `${name} has ${tasks.length} held-out tasks, not ${count}; lower tasks.`)
   const definition = {
     name: benchmark,
-    about: how.about ?? `${count} held-out tasks of ${name}`,
+    about: how.description ?? `${count} held-out tasks of ${name}`,
     environment: name,
     options: plain,
     places: Object.keys(pick(options, places)).filter((key) => options[key] !== undefined),

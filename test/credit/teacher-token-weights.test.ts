@@ -3,7 +3,11 @@ import { estimate } from "../../src/credit/as-estimator.ts"
 import { type BatchStep, toBatch } from "../../src/credit/batch.ts"
 import type { Credit } from "../../src/credit/estimator.ts"
 import { grpo } from "../../src/credit/grpo.ts"
-import { type Hindsight, type TeacherWeightOptions, teacherWeights } from "../../src/credit/teacher-weights.ts"
+import {
+  type Hindsight,
+  type TeacherTokenWeightOptions,
+  teacherTokenWeights,
+} from "../../src/credit/teacher-token-weights.ts"
 import { Random } from "../../src/util/random.ts"
 import { badArgument } from "../kernels/bad-argument.ts"
 
@@ -29,13 +33,13 @@ const gaps = [
 const teacher = gaps.map((of) => Float64Array.from(of, (gap) => gap - 1))
 const advantages = Float64Array.of(2, -1, 1)
 
-const credit = async (options: TeacherWeightOptions, under: Partial<Credit> = {}, hindsight?: Hindsight) => {
+const credit = async (options: TeacherTokenWeightOptions, under: Partial<Credit> = {}, hindsight?: Hindsight) => {
   const base = { name: "base", estimate: async () => ({ advantages, ...under }) }
-  return await estimate(teacherWeights(base, options, hindsight), toBatch(steps, { old, teacher }), context)
+  return await estimate(teacherTokenWeights(base, options, hindsight), toBatch(steps, { old, teacher }), context)
 }
 const close = (values: readonly number[]) => values.map((value) => expect.closeTo(value, 6))
 
-describe("teacherWeights", () => {
+describe("teacherTokenWeights", () => {
   it("weight action tokens by the agreement of teacher and advantage", async () => {
     const { weights, metrics, advantages: kept } = await credit({ alpha: 0.5 })
     expect([...weights![0]!]).toEqual(close([1, Math.exp(0.05), Math.exp(-0.1), 2]))
@@ -45,7 +49,7 @@ describe("teacherWeights", () => {
     const all = [Math.exp(0.05), Math.exp(-0.1), 2, Math.exp(-0.15), 2, Math.exp(-0.2)]
     expect(metrics).toEqual({
       "teacher/log-ratio": expect.closeTo((0.1 - 0.2 + 3 + 0.3 - 5 + 0.4) / 6, 9),
-      "teacher/weight": expect.closeTo(all.reduce((a, b) => a + b) / 6, 9),
+      "teacher/token-weight": expect.closeTo(all.reduce((a, b) => a + b) / 6, 9),
     })
   })
 
@@ -83,8 +87,8 @@ describe("teacherWeights", () => {
       seen.push(batch.length, progress.iteration)
       return old
     }
-    expect(teacherWeights(grpo()).needs).toEqual(["old", "text", "teacher"])
-    expect(teacherWeights(grpo(), {}, hindsight).needs).toEqual(["old", "text"])
+    expect(teacherTokenWeights(grpo()).needs).toEqual(["old", "text", "teacher"])
+    expect(teacherTokenWeights(grpo(), {}, hindsight).needs).toEqual(["old", "text"])
     const { weights } = await credit({}, {}, hindsight)
     expect([...weights![0]!]).toEqual([1, 1, 1, 1])
     expect(seen).toEqual([3, 5])
@@ -94,9 +98,9 @@ describe("teacherWeights", () => {
   })
 
   it("reject invalid options, and batches without the needed columns", async () => {
-    expect(() => teacherWeights(grpo(), { low: 2 })).toThrow(badArgument(/low must be a number from 0 to 1/))
-    expect(() => teacherWeights(grpo(), { high: 0.5 })).toThrow(badArgument(/high must be at least 1/))
-    await expect(estimate(teacherWeights(grpo()), toBatch(steps, { old }), context)).rejects.toEqual(
+    expect(() => teacherTokenWeights(grpo(), { low: 2 })).toThrow(badArgument(/low must be a number from 0 to 1/))
+    expect(() => teacherTokenWeights(grpo(), { high: 0.5 })).toThrow(badArgument(/high must be at least 1/))
+    await expect(estimate(teacherTokenWeights(grpo()), toBatch(steps, { old }), context)).rejects.toEqual(
       badArgument(/statistics.teacher; give all of them/),
     )
   })

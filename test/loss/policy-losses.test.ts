@@ -6,7 +6,7 @@ import { composeLoss } from "../../src/loss/compose-loss.ts"
 import { dppoKl, dppoTv } from "../../src/loss/dppo.ts"
 import { dro } from "../../src/loss/dro.ts"
 import { gmpo } from "../../src/loss/gmpo.ts"
-import { holderPo } from "../../src/loss/holder.ts"
+import { holderPo } from "../../src/loss/holder-po.ts"
 import { holderSchedule } from "../../src/loss/holder-schedule.ts"
 import { klCov } from "../../src/loss/kl-cov.ts"
 import { lossInput } from "../../src/loss/loss-input.ts"
@@ -119,7 +119,7 @@ const cases: Record<string, Case> = {
   ...Object.fromEntries(
     [2, 1, 0, -1.5].flatMap((p): [string, Case][] => [
       [
-        `holder of sequences, p = ${p}`,
+        `holder-po of sequences, p = ${p}`,
         {
           loss: holderPo({ p, clipLow: 0.03, clipHigh: 0.05 }),
           sequence: (members, A) => {
@@ -135,7 +135,7 @@ const cases: Record<string, Case> = {
         },
       ],
       [
-        `holder of tokens, p = ${p}`,
+        `holder-po of tokens, p = ${p}`,
         {
           loss: holderPo({ p, variant: "token", clipLow: 0.2, clipHigh: 0.28 }),
           sequence: (members, A) => {
@@ -431,7 +431,7 @@ describe("gmpo", () => {
   })
 })
 
-describe("holder", () => {
+describe("holder-po", () => {
   it("ignores the aggregation of the KL term", () => {
     const input = exactInput(8, "conversation", true)
     const by = (aggregation: Aggregation) => composeLoss(holderPo({ p: 2 }), { aggregation }).evaluate(input)
@@ -470,7 +470,7 @@ describe("holder", () => {
     expect(loss(-1000, [0, 1, 2])).toBeCloseTo(-1, 2)
     expect(Math.abs(loss(2, [0, 0, 0]))).toBe(0)
     expect(() => loss(1, [1, 1, -1])).toThrow(
-      badArgument(/holder needs token weights of at least 0 for its mean, not -1/),
+      badArgument(/holder-po needs token weights of at least 0 for its mean, not -1/),
     )
   })
 

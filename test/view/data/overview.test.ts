@@ -97,7 +97,7 @@ describe("the overview of a run", () => {
     expect(texts(quiet)).toEqual([expect.stringMatching(/^The entropy has collapsed to 0\.005 nats/)])
     expect(texts(quiet, { "training.guards.minEntropy": 0.001 })).toEqual([])
     expect(texts(reports(2, () => ({ "loss/policy": Number.NaN })))).toEqual([
-      "Policy loss: the last value is not finite.",
+      "Loss (all terms): the last value is not finite.",
     ])
   })
 

@@ -44,8 +44,18 @@ export async function runProgram(program: Command): Promise<void> {
 
 /** Makes a command and its subcommands throw their errors and refer to `--help`. */
 function configureAll(command: Command): void {
-  command.exitOverride().showHelpAfterError("(--help shows the usage)")
+  const outputError = (message: string, write: (text: string) => void) => write(withSetHint(message))
+  command.exitOverride().showHelpAfterError("(--help shows the usage)").configureOutput({ outputError })
   for (const subcommand of command.commands) configureAll(subcommand)
+}
+
+/** Message of commander; one about further arguments after `--set key=value` says how several settings are given. */
+function withSetHint(message: string): string {
+  const isSetting = (word: string, at: number, words: string[]) =>
+    /^[\w.-]+=/.test(word) && !/^(-s|--set)$/.test(words[at - 1]!) && !word.startsWith("-")
+  return message.includes("too many arguments") && process.argv.some(isSetting)
+    ? `${message.trimEnd()} Give each setting its own --set: -s seed=1 -s threads=2\n`
+    : message
 }
 
 /**

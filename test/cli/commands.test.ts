@@ -58,6 +58,10 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
 
     it.each([
       [[], /Usage: gigpo/],
+      [
+        ["sft", "small/config.yaml", "-s", "seed=1", "threads=1"],
+        /too many arguments.* Give each setting its own --set: -s seed=1 -s threads=2\n\(--help/,
+      ],
       [["trian"], /unknown command 'trian'\n.*Did you mean train\?/],
       [["panel", "list"], /The command panel was renamed to benchmark\./],
       [["trian", "--help"], /unknown command 'trian'\n.*Did you mean train\?/],

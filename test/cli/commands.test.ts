@@ -220,7 +220,7 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
       expect(lines.filter((line) => line.startsWith("iteration "))).toHaveLength(6)
       expect(lines[1]).toBe("To watch it in a browser: gigpo view small/run")
       expect(lines[3]).toMatch(
-        /^iteration 1\/6 {2}success \S+ {2}return \S+ {2}steps .* loss \S+ {2}KL \S+ {2}entropy .* tokens\/s .* left$/,
+        /^iteration 1\/6 {2}success \S+ {2}return \S+ {2}steps .* loss \S+ {2}KL\(old\) \S+ {2}entropy .* tokens\/s .* left$/,
       )
       expect(lines.filter((line) => line.startsWith("evaluation after "))).toHaveLength(3)
       expect(lines.at(-1)).toBe(

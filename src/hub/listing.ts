@@ -1,3 +1,4 @@
+import { display } from "../options/display.ts"
 import type { GigpoError } from "../util/errors.ts"
 import { badAnswer } from "./errors.ts"
 import { isCommit } from "./names.ts"
@@ -88,7 +89,7 @@ function readFile(value: unknown, fail: (what: string) => GigpoError): ListedFil
 /** Returns a file after checking its size and digest. */
 export function checkedFile(path: string, size: unknown, blob: unknown, fail: (what: string) => GigpoError): HubFile {
   if (!Number.isSafeInteger(size) || (size as number) < 0 || (size as number) > 2 ** 50)
-    throw fail(`an invalid size of ${String(size)} for ${path}`)
+    throw fail(`an invalid size of ${display(size)} for ${path}`)
   if (typeof blob !== "string" || !/^([0-9a-f]{40}|[0-9a-f]{64})$/.test(blob)) throw fail(`no valid digest for ${path}`)
   return { path, size: size as number, blob }
 }

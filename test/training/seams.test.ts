@@ -128,7 +128,7 @@ describe("training", () => {
     await expect(train(setup({ hooks: { keep: () => false } }))).rejects.toThrow(/dropped all 33 groups/)
     await expect(train(setup({ tasks: { next: () => undefined } }))).rejects.toThrow(/has no task for this iteration/)
     const play = { environment: undefined, tasks: { next: () => ({}) }, agentLoop: async () => null }
-    await expect(train(setup(play as never))).rejects.toThrow(/dropped 12 of 12 \(agentLoop returned null\)/)
+    await expect(train(setup(play as never))).rejects.toThrow(/excluded 12 of 12 \(agentLoop returned null\)/)
   })
 
   it("saves its progress if the next update fails before its first step", async () => {

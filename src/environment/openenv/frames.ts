@@ -48,13 +48,18 @@ function readError({ code, message, errors }: Record<string, unknown>): Frame {
   const list = Array.isArray(errors) ? errors.map(asObject) : []
   return {
     type: "error",
-    code: String(code ?? "without a code"),
-    message: String(message ?? ""),
+    code: textOf(code ?? "without a code"),
+    message: textOf(message ?? ""),
     errors: list.map(({ type, loc }) => ({
-      type: String(type),
-      loc: Array.isArray(loc) ? loc.join(".") : String(loc),
+      type: textOf(type),
+      loc: Array.isArray(loc) ? loc.map(textOf).join(".") : textOf(loc),
     })),
   }
+}
+
+/** A text as it is, any other value as JSON: `String` throws for an object with a field "toString". */
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : (JSON.stringify(value) ?? "undefined")
 }
 
 /** The value if it is an object, else an empty object. */

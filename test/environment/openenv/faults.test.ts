@@ -47,6 +47,10 @@ describe("a faulty server", () => {
     [`"${"x".repeat(5000)}"`, /^.{0,300}$/],
     ["[".repeat(1000), /it is not JSON/],
     [Buffer.from("{}"), /binary frame/],
+    [
+      '{"type":"error","data":{"code":{"toString":1},"message":{"toString":2},"errors":[{"type":{"toString":3},"loc":[{"toString":4}]}]}}',
+      /"toString":2/,
+    ],
   ])("sends nonsense: %j", (frame, message) => failsAtStep(() => frame, message))
 
   it("sends a frame over the limit", () =>

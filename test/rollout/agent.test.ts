@@ -62,12 +62,7 @@ describe("an agent that plays episodes", () => {
     const told: StepLocation[] = []
     const [episode] = await run(council, { concurrency: 1, onStep: (_, place) => told.push(place) })
     expect(episode).toMatchObject({ outcome: "terminated", metrics: { success: 1 }, steps: { length: 4 } })
-    expect(
-      told
-        .slice(0, 4)
-        .map(({ step }) => step)
-        .sort(),
-    ).toEqual([0, 1, 2, 3])
+    expect(new Set(told.slice(0, 4).map(({ step }) => step))).toEqual(new Set([0, 1, 2, 3]))
     expect(told.slice(0, 5).map(({ member }) => member)).toEqual([0, 0, 0, 0, 1])
     for (const [index, step] of episode!.steps.slice(0, 3).entries()) {
       expect(step).toMatchObject({ agent: index, conversation: `worker ${index}`, valid: true, finishReason: "stop" })
@@ -173,7 +168,7 @@ describe("an agent that plays episodes", () => {
       const root = record({ ...one, order: "a", follows: null, action: "root" })
       record({ ...one, order: "c", follows: root, action: "later" })
       const first = record({ ...one, order: "b", follows: root, action: "first" })
-      record({ ...one, order: "d", follows: first, action: "goes on", retokenized: false })
+      record({ ...one, order: "d", follows: first, action: "continues", retokenized: false })
       record({ ...one, order: "d", follows: null, action: "aside", retokenized: true })
       return { rewards: [1, 2, 3, 4, 5], reward: 10 }
     })
@@ -188,7 +183,7 @@ describe("an agent that plays episodes", () => {
       ["root", 0, 1, undefined],
       ["first", 0, 3, undefined],
       ["later", 1, 2, undefined],
-      ["goes on", 0, 4, false],
+      ["continues", 0, 4, false],
       ["aside", 2, 15, true],
     ])
   })

@@ -67,13 +67,16 @@ describe("a listing is rejected", () => {
     })
   })
 
-  it.each<unknown>([2 ** 63, 2 ** 53, 2 ** 51, -1, 1.5, "12", {}, [], { toString: 1 }])("for a size of %j", async (size) => {
-    const error = await listing({ rfilename: "x.safetensors", lfs: { sha256: digest, size } })
-    expect(error).toMatchObject({
-      code: "HUB_REJECTED",
-      message: expect.stringMatching(/an invalid size of .* for x\.safetensors/),
-    })
-  })
+  it.each<unknown>([2 ** 63, 2 ** 53, 2 ** 51, -1, 1.5, "12", {}, [], { toString: 1 }])(
+    "for a size of %j",
+    async (size) => {
+      const error = await listing({ rfilename: "x.safetensors", lfs: { sha256: digest, size } })
+      expect(error).toMatchObject({
+        code: "HUB_REJECTED",
+        message: expect.stringMatching(/an invalid size of .* for x\.safetensors/),
+      })
+    },
+  )
 
   it.each(["", "../x", `${digest}/..`, digest.toUpperCase(), digest.slice(1), 5, {}])(
     "for a digest of %j",

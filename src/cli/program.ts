@@ -52,7 +52,7 @@ function configureAll(command: Command): void {
 /** Message of commander; one about further arguments after `--set key=value` says how several settings are given. */
 function withSetHint(message: string): string {
   const isSetting = (word: string, at: number, words: string[]) =>
-    /^[\w.-]+=/.test(word) && !/^(-s|--set)$/.test(words[at - 1]!) && !word.startsWith("-")
+    /^\w[\w.-]*=/.test(word) && !/^(-s|--set)$/.test(words[at - 1]!)
   return message.includes("too many arguments") && process.argv.some(isSetting)
     ? `${message.trimEnd()} Give each setting its own --set: -s seed=1 -s threads=2\n`
     : message

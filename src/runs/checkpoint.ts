@@ -109,7 +109,9 @@ export function checkpointPath(parent: string, iteration: number): string {
   return join(parent, checkpointName(iteration))
 }
 
-const leftover = /^(iteration|update)-\d+\.tmp-/ // of writes that were killed
+/** Whether a name is that of an unfinished checkpoint, from a write that was killed. */
+const isLeftover = (name: string) =>
+  name.includes(".tmp-") && parseCheckpointName(name.split(".tmp-")[0]!) !== undefined
 const formerName = /^step-\d+$/
 
 /** Path of a checkpoint after a check that neither the folder nor `parent` is a link (`UNSAFE_PATH`). */
@@ -232,10 +234,7 @@ export async function pruneCheckpoints(
   const upTo = (await checkpointsIn(parent)).filter(({ count }) => count <= newest)
   const old = upTo.slice(Math.max(keep, 1)).filter(({ count }) => !spared.includes(count))
   for (const { name } of old) await removeOwn(await ownCheckpoint(parent, name))
-  await removeTemporaries(
-    parent,
-    (await list(parent)).filter((name) => leftover.test(name)),
-  )
+  await removeTemporaries(parent, (await list(parent)).filter(isLeftover))
 }
 
 /** Renames the checkpoints after `iteration` to suspect-N, so that they are neither used nor lost. */

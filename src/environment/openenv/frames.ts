@@ -48,17 +48,17 @@ function readError({ code, message, errors }: Record<string, unknown>): Frame {
   const list = Array.isArray(errors) ? errors.map(asObject) : []
   return {
     type: "error",
-    code: textOf(code ?? "without a code"),
-    message: textOf(message ?? ""),
+    code: asText(code ?? "without a code"),
+    message: asText(message ?? ""),
     errors: list.map(({ type, loc }) => ({
-      type: textOf(type),
-      loc: Array.isArray(loc) ? loc.map(textOf).join(".") : textOf(loc),
+      type: asText(type),
+      loc: Array.isArray(loc) ? loc.map(asText).join(".") : asText(loc),
     })),
   }
 }
 
 /** A text as it is, any other value as JSON: `String` throws for an object with a field "toString". */
-function textOf(value: unknown): string {
+function asText(value: unknown): string {
   return typeof value === "string" ? value : (JSON.stringify(value) ?? "undefined")
 }
 
